@@ -1,0 +1,92 @@
+"""Threads over fixed chunks: the cut depends on the data alone, so results do too.
+
+Kernels release the interpreter lock and write to rows of their own. A chunk is a run of
+rows of about equal work; its bounds never depend on the number of threads, and sums over
+chunks are taken in order. That makes every result bit-identical for any `n_jobs`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+# Below this many elementary operations a hand-over to a thread costs more than it saves.
+CHUNK_WORK = 1 << 18
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """Threads to use: all cores for None or -1, scikit-learn's rule for other negatives."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = cores or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0 or not isinstance(n_jobs, (int, np.integer)):
+        raise ValueError(f"n_jobs={n_jobs!r}: pass a whole number of threads, -1 or None for all")
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else int(n_jobs)
+
+
+def chunk_bounds(work: NDArray[np.int64], size: int = CHUNK_WORK) -> NDArray[np.int64]:
+    """Cut rows into runs of about `size` units of work.
+
+    Parameters
+    ----------
+    work : ndarray of shape (n_rows,)
+        Work of each row.
+
+    Returns
+    -------
+    ndarray of shape (n_chunks + 1,)
+        Row positions, first 0 and last n_rows.
+    """
+    n = len(work)
+    if n == 0:
+        return np.zeros(1, dtype=np.int64)
+    total = np.cumsum(work, dtype=np.int64)
+    cuts = np.searchsorted(total, np.arange(size, int(total[-1]), size)) + 1
+    return np.unique(np.concatenate(([0], cuts[cuts < n], [n]))).astype(np.int64)
+
+
+class Workers:
+    """A pool that maps a function over chunks, in order; one thread means no pool at all."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads = count_jobs(n_jobs)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """`function` of each item, results in the items' order."""
+        if self.n_threads == 1 or len(items) < 2:
+            return [function(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bmcg")
+        return list(self._pool.map(function, items))
+
+    def over_rows(self, function: Callable[[int, int], T], bounds: NDArray[np.int64]) -> list[T]:
+        """`function(start, stop)` over consecutive bounds."""
+        return self.map(
+            lambda i: function(int(bounds[i]), int(bounds[i + 1])), range(len(bounds) - 1)
+        )
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+@contextmanager
+def workers(n_jobs: int | None = None) -> Iterator[Workers]:
+    """A pool that ends with the block."""
+    pool = Workers(n_jobs)
+    try:
+        yield pool
+    finally:
+        pool.close()
