@@ -1,0 +1,127 @@
+"""Whatever a user calls a graph, turned into one checked adjacency matrix."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..labels import Labels, as_label_array
+from .build import edge_graph
+
+
+def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
+    """A symmetric, non-negative adjacency matrix without self-loops.
+
+    Parameters
+    ----------
+    graph : sparse or dense matrix, edge list, data frame or networkx graph
+        A square frame or matrix holds weights; a frame, list or array with two or three
+        columns holds edges (and weights), as positions or, where the data has them, labels.
+    n_nodes : int
+        Rows (or columns) of the data.
+    labels : Labels or None
+        Names of the nodes.
+    argument : str
+        Name of the user's argument, for messages.
+
+    Returns
+    -------
+    csr_array of shape (n_nodes, n_nodes)
+    """
+    if _is_networkx(graph):
+        A = _from_networkx(graph, n_nodes, labels, argument)
+    elif sp.issparse(graph):
+        A = sp.csr_array(graph)
+    else:
+        A = _from_table(graph, n_nodes, labels, argument)
+    if A.shape != (n_nodes, n_nodes):
+        raise ValueError(
+            f"{argument} has shape {A.shape}, but the data has {n_nodes} nodes on that side: "
+            f"pass a {n_nodes} x {n_nodes} adjacency matrix or an edge list"
+        )
+    return _checked(A, argument)
+
+
+def _checked(A: sp.csr_array, argument: str) -> sp.csr_array:
+    A = sp.csr_array(A, dtype=np.float64, copy=True)
+    A.sum_duplicates()
+    if not np.isfinite(A.data).all():
+        raise ValueError(f"{argument}: weights must be finite, found {_first(A, ~np.isfinite(A.data))}")
+    if (A.data < 0).any():
+        raise ValueError(
+            f"{argument}: weights must not be negative, found {_first(A, A.data < 0)}; "
+            "a graph says which nodes are alike"
+        )
+    A.setdiag(0.0)
+    A.eliminate_zeros()
+    gap = abs(A - A.T)
+    if gap.nnz and gap.max() > 1e-10 * A.max():
+        warnings.warn(
+            f"{argument} is not symmetric: using the mean of it and its transpose, (A + A^T) / 2",
+            UserWarning,
+            stacklevel=4,
+        )
+    # Averaging a symmetric matrix with itself is exact, so rounding asymmetry goes too.
+    A = sp.csr_array((A + A.T) * 0.5)
+    A.sort_indices()
+    return A
+
+
+def _first(A: sp.csr_array, bad: Any) -> str:
+    at = int(np.flatnonzero(bad)[0])
+    row = int(np.searchsorted(A.indptr, at, side="right")) - 1
+    return f"{A.data[at]} at ({row}, {A.indices[at]})"
+
+
+def _is_networkx(graph: Any) -> bool:
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(graph, networkx.Graph)
+
+
+def _from_networkx(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
+    edges = [(a, b) for a, b in graph.edges()]
+    weights = [data.get("weight", 1.0) for _, _, data in graph.edges(data=True)]
+    if not edges:
+        return sp.csr_array((n_nodes, n_nodes))
+    return _from_edges(edges, weights, n_nodes, labels, argument)
+
+
+def _from_edges(
+    edges: Any, weights: Any, n_nodes: int, labels: Labels | None, argument: str
+) -> sp.csr_array:
+    try:
+        if labels is None:
+            return edge_graph(edges, n_nodes=n_nodes, weights=weights)
+        return edge_graph(edges, labels=labels.values, weights=weights)
+    except (ValueError, KeyError, TypeError) as error:
+        raise type(error)(f"{argument}: {error.args[0]}") from None
+
+
+def _from_table(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
+    if hasattr(graph, "columns") and not isinstance(graph, np.ndarray):
+        names = as_label_array(list(graph.columns))
+        if len(names) == len(graph) and len(names) == n_nodes and labels is not None:
+            order = Labels(names, labels.side).positions(labels.values, argument)
+            return sp.csr_array(np.asarray(graph, dtype=np.float64)[np.ix_(order, order)])
+        if len(names) in (2, 3) and len(names) != n_nodes:
+            return _from_edges(graph, None, n_nodes, labels, argument)
+    if isinstance(graph, (list, tuple)):
+        if len(graph) == 0:
+            return sp.csr_array((n_nodes, n_nodes))
+        return _from_edges(graph, None, n_nodes, labels, argument)
+    try:
+        array = np.asarray(graph)
+    except Exception as error:
+        raise TypeError(f"{argument}: cannot read a {type(graph).__name__} as a graph") from error
+    if array.ndim == 2 and array.shape[0] == array.shape[1] and array.dtype.kind in "buif":
+        return sp.csr_array(array.astype(np.float64))
+    if array.ndim == 2 and array.shape[1] in (2, 3):
+        return _from_edges(array, None, n_nodes, labels, argument)
+    raise TypeError(
+        f"{argument}: cannot read a {type(graph).__name__} as a graph; pass a square adjacency "
+        "matrix (sparse or dense), an edge list with two or three columns, or a networkx graph"
+    )

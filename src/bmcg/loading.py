@@ -1,0 +1,32 @@
+"""Reading a saved model back into the estimator that wrote it."""
+
+from __future__ import annotations
+
+import os
+
+from .base import MatrixCompleter
+from .storage import ModelFileError, read_model
+
+
+def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
+    """Read a model written by `save`.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    The fitted estimator; the training data is not part of it.
+    """
+    from .baselines import METHODS
+
+    arrays, header = read_model(path)
+    by_name = {method.__name__: method for method in METHODS.values()}
+    name = header.get("method")
+    if name not in by_name:
+        raise ModelFileError(f"{path} holds a model of unknown method {name!r}")
+    try:
+        return by_name[name]._from_state(arrays, header)
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"{path} is not a complete {name} model: {error}") from None
