@@ -1,0 +1,132 @@
+"""Kernels run over all rows of a side: fixed chunks, threads, freshly made outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import cpu
+from .threads import Workers, chunk_bounds
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Observed entries grouped by one side, ready for the kernels.
+
+    Attributes
+    ----------
+    indptr, indices, values : ndarray
+        Compressed rows, as in `bmcg.observations.View`.
+    pool : Workers
+    kernels : module
+        `cpu`, or `reference` in tests.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: Array
+    pool: Workers
+    kernels: Any = cpu
+    _bounds: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Number of rows of this side."""
+        return len(self.indptr) - 1
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Observations of each row, shape (n,)."""
+        return np.diff(self.indptr)
+
+    def bounds(self, work: int) -> NDArray[np.int64]:
+        """Chunks of rows, where an observation costs `work` operations."""
+        if work not in self._bounds:
+            self._bounds[work] = chunk_bounds((self.counts + 1) * work)
+        return self._bounds[work]
+
+
+def row_sums(side: Side, S: NDArray[Any]) -> Array:
+    """Σ_{j∈Ω_i} S_j for every row i: S (n_other, w) to (n, w)."""
+    out = np.empty((side.n, S.shape[1]))
+    side.pool.over_rows(
+        lambda a, b: side.kernels.row_sums(side.indptr, side.indices, S, out, a, b),
+        side.bounds(S.shape[1]),
+    )
+    return out
+
+
+def gram_blocks(side: Side, F: Array) -> Array:
+    """Σ_{j∈Ω_i} f_j f_jᵀ for every row i: F (n_other, k) to packed (n, k(k+1)/2)."""
+    k = F.shape[1]
+    width = k * (k + 1) // 2
+    out = np.empty((side.n, width))
+    side.pool.over_rows(
+        lambda a, b: side.kernels.gram_blocks(side.indptr, side.indices, F, out, a, b),
+        side.bounds(width),
+    )
+    return out
+
+
+def weighted_sums(side: Side, F: Array, values: Array | None = None) -> Array:
+    """Σ_{j∈Ω_i} x_ij f_j for every row i: F (n_other, k) to (n, k).
+
+    `values` (n_observed,) stands in for the observed ones, in this side's order.
+    """
+    x = side.values if values is None else values
+    out = np.empty((side.n, F.shape[1]))
+    side.pool.over_rows(
+        lambda a, b: side.kernels.weighted_sums(side.indptr, side.indices, x, F, out, a, b),
+        side.bounds(F.shape[1]),
+    )
+    return out
+
+
+def gram_product(side: Side, F: Array, X: Array) -> Array:
+    """Σ_{j∈Ω_i} f_j (f_j·x_i) for every row i, matrix-free: X (n, k) to (n, k)."""
+    out = np.empty(X.shape)
+    side.pool.over_rows(
+        lambda a, b: side.kernels.gram_product(side.indptr, side.indices, F, X, out, a, b),
+        side.bounds(2 * F.shape[1]),
+    )
+    return out
+
+
+def squared_error(side: Side, U: Array, V: Array) -> float:
+    """Σ over observed entries of (x_ij − u_i·v_j)²: U (n, k), V (n_other, k)."""
+    out = np.empty(side.n)
+    side.pool.over_rows(
+        lambda a, b: side.kernels.squared_residuals(
+            side.indptr, side.indices, side.values, U, V, out, a, b
+        ),
+        side.bounds(U.shape[1]),
+    )
+    return float(out.sum())
+
+
+def block_product(pool: Workers, B: Array, X: Array, kernels: Any = cpu) -> Array:
+    """B_i x_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k)."""
+    out = np.zeros(X.shape)
+    pool.over_rows(
+        lambda a, b: kernels.block_product(B, X, out, a, b), _even_bounds(len(X), B.shape[1])
+    )
+    return out
+
+
+def invert_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> tuple[Array, Array]:
+    """Inverses (n, k(k+1)/2) and log-determinants (n,) of packed SPD blocks."""
+    out, logdet = np.empty(P.shape), np.empty(len(P))
+    work = P.shape[1] * max(1, int(np.sqrt(P.shape[1])))
+    pool.over_rows(
+        lambda a, b: kernels.invert_blocks(P, out, logdet, a, b), _even_bounds(len(P), work)
+    )
+    return out, logdet
+
+
+def _even_bounds(n: int, work: int) -> NDArray[np.int64]:
+    return chunk_bounds(np.full(n, work, dtype=np.int64))

@@ -1,0 +1,118 @@
+"""Every fast kernel does what its plain NumPy twin does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bmcg.kernels import cpu, reference
+from bmcg.kernels.passes import (
+    Side,
+    block_product,
+    gram_blocks,
+    gram_product,
+    invert_blocks,
+    row_sums,
+    squared_error,
+    weighted_sums,
+)
+from bmcg.kernels.threads import Workers, chunk_bounds, count_jobs
+
+
+def make_sides(seed, m=37, n=23, density=0.4):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((m, n), density=density, format="csr", rng=rng)
+    X = sp.csr_array(X)
+    X.data = rng.normal(size=X.nnz)
+    arrays = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)
+    pool = Workers(1)
+    return Side(*arrays, pool, cpu), Side(*arrays, pool, reference), rng
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 13])
+@pytest.mark.parametrize("density", [0.02, 0.5, 1.0])
+def test_passes_over_observations_match_their_twins(k, density):
+    fast, plain, rng = make_sides(k, density=density)
+    F, X = rng.normal(size=(23, k)), rng.normal(size=(37, k))
+    S = rng.normal(size=(23, k * (k + 1) // 2))
+    cases = [
+        (row_sums, (S,)),
+        (gram_blocks, (F,)),
+        (weighted_sums, (F,)),
+        (gram_product, (F, X)),
+        (squared_error, (X, F)),
+    ]
+    for run, arguments in cases:
+        np.testing.assert_allclose(
+            run(fast, *arguments), run(plain, *arguments), rtol=1e-12, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 20])
+def test_block_kernels_match_their_twins(k):
+    rng = np.random.default_rng(k)
+    A = rng.normal(size=(19, k, k + 2))
+    P = reference.pack(A @ A.transpose(0, 2, 1))
+    X = rng.normal(size=(19, k))
+    pool = Workers(1)
+    np.testing.assert_allclose(
+        block_product(pool, P, X), block_product(pool, P, X, reference), rtol=1e-12, atol=1e-12
+    )
+    for got, want in zip(invert_blocks(pool, P), invert_blocks(pool, P, reference), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-8)
+
+
+def test_a_block_that_is_not_positive_definite_is_reported():
+    P = reference.pack(np.array([[[1.0, 2.0], [2.0, 1.0]], [[2.0, 0.0], [0.0, 3.0]]]))
+    _, logdet = invert_blocks(Workers(1), P)
+    assert np.isnan(logdet[0])
+    assert logdet[1] == pytest.approx(np.log(6.0))
+
+
+def test_packing_and_unpacking_are_inverse():
+    A = np.random.default_rng(0).normal(size=(4, 6, 6))
+    A = A + A.transpose(0, 2, 1)
+    np.testing.assert_array_equal(reference.unpack(reference.pack(A)), A)
+    diagonal = reference.pack(A)[:, reference.packed_diagonal(6)]
+    np.testing.assert_array_equal(diagonal, np.diagonal(A, axis1=1, axis2=2))
+
+
+def test_single_precision_storage_is_summed_in_double():
+    fast, plain, rng = make_sides(3, density=1.0)
+    S = rng.normal(size=(23, 10)).astype(np.float32)
+    got = row_sums(fast, S)
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, row_sums(plain, S.astype(np.float64)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 7])
+def test_results_do_not_depend_on_the_number_of_threads(n_jobs):
+    rng = np.random.default_rng(0)
+    m, n, k = 3000, 400, 9
+    X = sp.csr_array(sp.random_array((m, n), density=0.2, format="csr", rng=rng))
+    arrays = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)
+    F = rng.normal(size=(n, k))
+    one, many = Side(*arrays, Workers(1)), Side(*arrays, Workers(n_jobs))
+    assert len(many.bounds(k)) > 3
+    np.testing.assert_array_equal(gram_blocks(one, F), gram_blocks(many, F))
+    np.testing.assert_array_equal(weighted_sums(one, F), weighted_sums(many, F))
+    many.pool.close()
+
+
+def test_chunks_cover_all_rows_once_and_share_the_work():
+    rng = np.random.default_rng(0)
+    work = rng.zipf(1.5, size=5000).clip(max=10**6)
+    bounds = chunk_bounds(work, size=20000)
+    assert bounds[0] == 0
+    assert bounds[-1] == 5000
+    assert (np.diff(bounds) > 0).all()
+    sums = np.add.reduceat(work, bounds[:-1])
+    largest = np.maximum.reduceat(work, bounds[:-1])
+    assert (sums - largest <= 20000).all()
+
+
+@pytest.mark.parametrize("bad", [0, 1.5, "two"])
+def test_a_senseless_number_of_threads_is_refused(bad):
+    with pytest.raises(ValueError, match="n_jobs"):
+        count_jobs(bad)
