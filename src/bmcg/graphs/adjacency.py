@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..labels import Labels, as_label_array
-from .build import edge_graph
+from .edges import edge_graph
 
 
 def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
