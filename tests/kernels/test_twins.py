@@ -10,9 +10,11 @@ from bmcg.kernels import cpu, reference
 from bmcg.kernels.passes import (
     Side,
     block_product,
+    cholesky_blocks,
     gram_blocks,
     gram_product,
     invert_blocks,
+    lower_product,
     row_sums,
     squared_error,
     weighted_sums,
@@ -61,6 +63,19 @@ def test_block_kernels_match_their_twins(k):
     )
     for got, want in zip(invert_blocks(pool, P), invert_blocks(pool, P, reference), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7])
+def test_cholesky_kernels_match_their_twins(k):
+    rng = np.random.default_rng(k)
+    A = rng.normal(size=(19, k, k + 2))
+    A[4] = 0
+    P, X, pool = reference.pack(A @ A.transpose(0, 2, 1)), rng.normal(size=(19, k)), Workers(1)
+    L = cholesky_blocks(pool, P)
+    np.testing.assert_allclose(L, cholesky_blocks(pool, P, reference), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(
+        lower_product(pool, L, X), lower_product(pool, L, X, reference), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_block_that_is_not_positive_definite_is_reported():

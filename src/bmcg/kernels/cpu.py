@@ -141,6 +141,44 @@ def block_product(B, X, out, start, stop):
 
 
 @_fast
+def cholesky_blocks(P, out, start, stop):
+    """Lower Cholesky factors of packed positive semidefinite blocks.
+
+    P and out (m, k(k+1)/2). A pivot lost in rounding gives a zero column, so a block of zeros
+    has the factor zero.
+    """
+    width = P.shape[1]
+    k = int((math.sqrt(8.0 * width + 1.0) - 1.0) / 2.0 + 0.5)
+    for i in range(start, stop):
+        L, A = out[i], P[i]
+        for r in range(k):
+            tr = r * (r + 1) // 2
+            for s in range(r + 1):
+                ts = s * (s + 1) // 2
+                total = A[tr + s]
+                for q in range(s):
+                    total -= L[tr + q] * L[ts + q]
+                if s < r:
+                    L[tr + s] = total / L[ts + s] if L[ts + s] > 0.0 else 0.0
+                else:
+                    L[tr + r] = math.sqrt(total) if total > 1e-14 * A[tr + r] else 0.0
+
+
+@_fast
+def lower_product(L, X, out, start, stop):
+    """out_i = L_i x_i for packed lower triangles: L (m, k(k+1)/2), X and out (m, k)."""
+    k = X.shape[1]
+    for i in range(start, stop):
+        t = 0
+        for r in range(k):
+            dot = 0.0
+            for s in range(r + 1):
+                dot += L[i, t + s] * X[i, s]
+            out[i, r] = dot
+            t += r + 1
+
+
+@_fast
 def invert_blocks(P, out, logdet, start, stop):
     """Inverse and log-determinant of packed SPD blocks, `LANES` at a time.
 

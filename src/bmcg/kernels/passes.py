@@ -128,5 +128,24 @@ def invert_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> tuple[Array, A
     return out, logdet
 
 
+def cholesky_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> Array:
+    """Lower Cholesky factors (n, k(k+1)/2) of packed positive semidefinite blocks."""
+    out = np.empty(P.shape)
+    work = P.shape[1] * max(1, int(np.sqrt(P.shape[1])))
+    pool.over_rows(
+        lambda a, b: kernels.cholesky_blocks(P, out, a, b), _even_bounds(len(P), work)
+    )
+    return out
+
+
+def lower_product(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Array:
+    """L_i x_i for packed lower triangles L (n, k(k+1)/2) and X (n, k)."""
+    out = np.empty(X.shape)
+    pool.over_rows(
+        lambda a, b: kernels.lower_product(L, X, out, a, b), _even_bounds(len(X), L.shape[1])
+    )
+    return out
+
+
 def _even_bounds(n: int, work: int) -> NDArray[np.int64]:
     return chunk_bounds(np.full(n, work, dtype=np.int64))

@@ -109,3 +109,18 @@ def invert_blocks(P: Array, out: Array, logdet: Array, start: int, stop: int) ->
         else:
             logdet[i] = np.nan
             out[i] = np.nan
+
+
+def cholesky_blocks(P: Array, out: Array, start: int, stop: int) -> None:
+    """Lower Cholesky factors of packed positive semidefinite blocks; zeros give zeros."""
+    k = packed_rank(P.shape[1])
+    r, s = np.tril_indices(k)
+    for i in range(start, stop):
+        block = unpack(P[i])
+        out[i] = np.linalg.cholesky(block)[r, s] if block.any() else 0.0
+
+
+def lower_product(L: Array, X: Array, out: Array, start: int, stop: int) -> None:
+    """out_i = L_i x_i for packed lower triangles."""
+    lower = np.tril(unpack(L[start:stop]))
+    out[start:stop] = np.einsum("irs,is->ir", lower, X[start:stop])

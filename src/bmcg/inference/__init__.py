@@ -1,0 +1,1 @@
+"""Variational inference: moments, one update for each variable, the bound, the loop."""

@@ -1,0 +1,93 @@
+"""Monte Carlo variances and log-determinants stay within the error they state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcg.graphs import knn_graph
+from bmcg.graphs.precision import graph_precision
+from bmcg.kernels.reference import pack, unpack
+from bmcg.kernels.threads import Workers
+from bmcg.linalg.monte_carlo import MonteCarloEngine
+from bmcg.linalg.system import mean_system, off_diagonal
+
+N, K = 80, 3
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    L = graph_precision(knn_graph(rng.normal(size=(N, 3)), n_neighbors=5), ridge=1e-2)
+    pool = Workers(1)
+    coupling = off_diagonal(L, pool)
+    D = rng.gamma(1.0, size=(N, K))
+    lam = np.array([0.5, 2.0, 10.0])
+    A = rng.normal(size=(N, K, K + 1))
+    B = pack(A @ A.transpose(0, 2, 1))
+    B[7] = 0.0
+    return L, coupling, pool, D, lam, B
+
+
+def engine(problem, n_samples=400, seed=0):
+    L, coupling, pool, *_ = problem
+    return MonteCarloEngine(L, coupling, pool, seed, n_samples, tol=1e-9)
+
+
+def dense_blocks(problem):
+    L, _, _, _, lam, B = problem
+    Q = np.kron(L.toarray(), np.diag(lam))
+    for i, block in enumerate(unpack(B)):
+        Q[i * K : (i + 1) * K, i * K : (i + 1) * K] += block
+    inverse = np.linalg.inv(Q)
+    blocks = [inverse[i * K : (i + 1) * K, i * K : (i + 1) * K] for i in range(N)]
+    return pack(np.asarray(blocks)), np.linalg.slogdet(Q)[1]
+
+
+def test_column_variances_agree_within_their_stated_error(problem):
+    L, _, _, D, lam, _ = problem
+    found = engine(problem).estimate_columns(D, lam)
+    truth = np.column_stack(
+        [np.diag(np.linalg.inv(np.diag(D[:, r]) + lam[r] * L.toarray())) for r in range(K)]
+    )
+    score = (found.value - truth) / found.error
+    assert np.abs(score.mean()) < 0.5
+    assert 0.6 < score.std() < 1.4
+    np.testing.assert_allclose(found.value, truth, rtol=0.35)
+
+
+def test_column_log_determinants_agree_within_their_stated_error(problem):
+    L, _, _, D, lam, _ = problem
+    found = engine(problem).log_det_columns(D, lam)
+    truth = [np.linalg.slogdet(np.diag(D[:, r]) + lam[r] * L.toarray())[1] for r in range(K)]
+    assert (np.abs(found.value - truth) < 4 * found.error).all()
+    assert (found.error < 0.02 * np.abs(truth)).all()
+
+
+def test_joint_blocks_agree_within_their_stated_error(problem):
+    L, coupling, pool, _, lam, B = problem
+    system = mean_system(B, 1.0, lam, L, coupling, pool)
+    mc = engine(problem)
+    truth, log_det = dense_blocks(problem)
+    found = mc.estimate_blocks(system, B)
+    score = (found.value - truth) / found.error
+    assert np.abs(score.mean()) < 0.5
+    assert 0.6 < score.std() < 1.5
+    rest = mc.log_det_blocks(system)
+    assert abs(system.log_det + rest.value - log_det) < 4 * rest.error
+
+
+def test_draws_have_the_covariance_they_claim(problem):
+    L, _, _, D, lam, _ = problem
+    z = engine(problem).draw_columns(D, lam, n_samples=6000)
+    for r in range(K):
+        truth = np.linalg.inv(np.diag(D[:, r]) + lam[r] * L.toarray())
+        scale = np.sqrt(np.outer(np.diag(truth), np.diag(truth)))
+        assert np.abs(np.cov(z[:, r]) - truth).max() < 0.09 * scale.max()
+
+
+def test_the_same_seed_gives_the_same_estimate_and_another_does_not(problem):
+    _, _, _, D, lam, _ = problem
+    first = engine(problem, 10, seed=1).columns(D, lam)
+    np.testing.assert_array_equal(first[0], engine(problem, 10, seed=1).columns(D, lam)[0])
+    assert (first[0] != engine(problem, 10, seed=2).columns(D, lam)[0]).any()
