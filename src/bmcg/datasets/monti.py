@@ -165,7 +165,7 @@ def load_douban(data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     Returns
     -------
     Dataset
-        123,202 ratings and 13,689 held out; 1,831 users have no friend, movies no graph.
+        123,202 ratings and 13,689 held out; 1,832 users have no friend, movies no graph.
     """
     return _load("douban", DOUBAN, data_dir)
 
