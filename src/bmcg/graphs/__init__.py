@@ -1,0 +1,18 @@
+"""Graphs on the rows and columns, from whatever is known about them."""
+
+from __future__ import annotations
+
+from .build import chain_graph, grid_graph, knn_graph
+from .data import feature_graph, geo_graph, pattern_graph, time_graph
+from .edges import edge_graph
+
+__all__ = [
+    "chain_graph",
+    "edge_graph",
+    "feature_graph",
+    "geo_graph",
+    "grid_graph",
+    "knn_graph",
+    "pattern_graph",
+    "time_graph",
+]
