@@ -99,13 +99,27 @@ def gram_product(indptr, indices, F, X, out, start, stop):
         acc, x = out[i], X[i]
         for q in range(k):
             acc[q] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            f = F[indices[p]]
-            dot = 0.0
+        p, end = indptr[i], indptr[i + 1]
+        while p + 4 <= end:
+            a, b = F[indices[p]], F[indices[p + 1]]
+            c, d = F[indices[p + 2]], F[indices[p + 3]]
+            ax = bx = cx = dx = 0.0
             for q in range(k):
-                dot += f[q] * x[q]
+                ax += a[q] * x[q]
+                bx += b[q] * x[q]
+                cx += c[q] * x[q]
+                dx += d[q] * x[q]
             for q in range(k):
-                acc[q] += dot * f[q]
+                acc[q] += (ax * a[q] + bx * b[q]) + (cx * c[q] + dx * d[q])
+            p += 4
+        while p < end:
+            a = F[indices[p]]
+            ax = 0.0
+            for q in range(k):
+                ax += a[q] * x[q]
+            for q in range(k):
+                acc[q] += ax * a[q]
+            p += 1
 
 
 @_fast
