@@ -359,13 +359,13 @@ def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
         count += 1
         left -= weight
         fill += weight * g.degree[p] + weight * (weight + 1) // 2
-        # What is left has minimum degree `lowest`, and so has every chordal graph that contains
-        # it; chordal graphs of minimum degree d have at least d / 2 edges a node.
-        if fill + left * (lowest + 2) // 2 > limit:
-            return False
         flag = _merge_twins(store, g, p, flag + n + 1) + 1
         g.weight[p] = 0
         lowest = min(lowest, _restore_clique(store, g, p, left))
+        # Each node left has at least `lowest` neighbours now and in the filled graph, which so
+        # has at least lowest / 2 edges a node (up to the slack of the degree bounds).
+        if fill + left * (lowest + 2) // 2 > limit:
+            return False
     for q in range(count, n - hubs):
         pivots[q] = -1
     return True
