@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from ..base import MatrixCompleter
 from .factor_model import DenseModel, FactorModel
+from .gpmf import GPMF
+from .grals import GRALS
+from .kpmf import KPMF
 
-METHODS: dict[str, type[MatrixCompleter]] = {}
+METHODS: dict[str, type[MatrixCompleter]] = {
+    "GRALS": GRALS,
+    "GPMF": GPMF,
+    "KPMF": KPMF,
+}
 
-__all__ = ["METHODS", "DenseModel", "FactorModel"]
+__all__ = ["GPMF", "GRALS", "KPMF", "METHODS", "DenseModel", "FactorModel"]

@@ -1,0 +1,179 @@
+"""Alternating minimisation of a factor model: the solver GRALS, GPMF and KPMF share.
+
+Minimises ½‖P_Ω(M − UVᵀ)‖² + ½ tr(YᵀAY) + ½ tr(ZᵀBZ), U = S Y, V = T Z, by a few conjugate
+gradient steps on all of Y, then on all of Z, in turn. S and T are the identity unless a prior
+covariance, and not its inverse, is what can be applied cheaply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs.precision import Precision
+from ..kernels import passes
+from ..kernels.passes import Side
+from ..kernels.residuals import residuals
+from ..kernels.threads import Workers
+from ..linalg.cg import conjugate_gradient
+from ..observations import Observations, View
+
+Array = NDArray[np.float64]
+Operator = Callable[[Array], Array]
+
+
+def unchanged(X: Array) -> Array:
+    """The identity."""
+    return X
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """½ tr(YᵀAY) on coordinates Y of a factor U = S Y.
+
+    Attributes
+    ----------
+    apply : callable
+        Y to A Y, arrays of shape (n, k).
+    lift : callable
+        Y to S Y; S is symmetric.
+    """
+
+    apply: Operator
+    lift: Operator = unchanged
+
+    def value(self, Y: Array) -> float:
+        """½ tr(YᵀAY)."""
+        return 0.5 * float(np.einsum("ij,ij->", Y, self.apply(Y)))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Where alternating minimisation ended.
+
+    Attributes
+    ----------
+    rows, cols : ndarray of shape (m, k) and (n, k)
+        U and V.
+    objective : list of float
+        The objective at the start and after every sweep.
+    converged : bool
+    """
+
+    rows: Array
+    cols: Array
+    objective: list[float] = field(default_factory=list)
+    converged: bool = False
+
+
+def precision_penalty(precision: Precision) -> Penalty:
+    """The penalty of a sparse precision."""
+    A = precision.to_csr()
+    return Penalty(lambda Y: A @ Y)
+
+
+def sides(observations: Observations, scale: float, pool: Workers) -> tuple[Side, Side]:
+    """Both views for the kernels, values divided by `scale`."""
+
+    def side(view: View) -> Side:
+        return Side(view.indptr, view.indices, view.values / scale, pool)
+
+    return side(observations.by_row), side(observations.by_col)
+
+
+def alternate(
+    views: tuple[Side, Side],
+    penalties: tuple[Penalty, Penalty],
+    start: tuple[Array, Array],
+    *,
+    max_iter: int,
+    cg_steps: int,
+    tol: float,
+    report: Callable[[int, float], None] | None = None,
+) -> Factors:
+    """Sweep over rows and columns until the objective stops falling.
+
+    Parameters
+    ----------
+    views : (Side, Side)
+        Observations by row and by column.
+    penalties : (Penalty, Penalty)
+    start : (ndarray of shape (m, k), ndarray of shape (n, k))
+        Coordinates Y and Z.
+    max_iter : int
+        Sweeps at most.
+    cg_steps : int
+        Conjugate gradient steps for each side and sweep.
+    tol : float
+        Stop when a sweep lowers the objective by less than this share of it.
+    report : callable, optional
+        Called with the sweep and the objective.
+
+    Returns
+    -------
+    Factors
+    """
+    by_row, by_col = views
+    row_penalty, col_penalty = penalties
+    Y, Z = start
+    U, V = row_penalty.lift(Y), col_penalty.lift(Z)
+    E = residuals(by_row, U, V)
+    trace = [_objective(E, penalties, Y, Z)]
+    converged = False
+    while len(trace) <= max_iter and not converged:
+        Y = Y + correction(by_row, row_penalty, V, Y, E, cg_steps)
+        U = row_penalty.lift(Y)
+        Z = Z + correction(by_col, col_penalty, U, Z, residuals(by_col, V, U), cg_steps)
+        V = col_penalty.lift(Z)
+        E = residuals(by_row, U, V)
+        trace.append(_objective(E, penalties, Y, Z))
+        if report is not None:
+            report(len(trace) - 1, trace[-1])
+        converged = trace[-2] - trace[-1] <= tol * trace[-2]
+    return Factors(U, V, trace, converged)
+
+
+def correction(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array, cg_steps: int) -> Array:
+    """Conjugate gradient steps from Y towards the best coordinates of one side.
+
+    Parameters
+    ----------
+    side : Side
+    penalty : Penalty
+    F : ndarray of shape (n_other, k)
+        The other factor, fixed.
+    Y : ndarray of shape (n, k)
+    E : ndarray of shape (n_observed,)
+        Residual at Y, in the side's order.
+    cg_steps : int
+
+    Returns
+    -------
+    ndarray of shape (n, k), to be added to Y
+    """
+    descent = negative_gradient(side, penalty, F, Y, E)
+    # Gram blocks cost about k/3 matrix-free products and make each further one nearly free.
+    G = passes.gram_blocks(side, F) if 3 * cg_steps > F.shape[1] else None
+
+    def apply(X: Array) -> Array:
+        X_lifted = penalty.lift(X)
+        if G is None:
+            fit = passes.gram_product(side, F, X_lifted)
+        else:
+            fit = passes.block_product(side.pool, G, X_lifted)
+        return penalty.lift(fit) + penalty.apply(X)
+
+    return conjugate_gradient(apply, descent, max_steps=cg_steps).x
+
+
+def negative_gradient(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array) -> Array:
+    """−∂/∂Y of the objective, shape (n, k); arguments as in `correction`."""
+    return penalty.lift(passes.weighted_sums(side, F, E)) - penalty.apply(Y)
+
+
+def _objective(E: Array, penalties: tuple[Penalty, Penalty], Y: Array, Z: Array) -> float:
+    fit = 0.5 * float(np.einsum("i,i->", E, E))
+    return fit + penalties[0].value(Y) + penalties[1].value(Z)
