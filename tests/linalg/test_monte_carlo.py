@@ -10,7 +10,7 @@ from bmcg.graphs.precision import graph_precision
 from bmcg.kernels.reference import pack, unpack
 from bmcg.kernels.threads import Workers
 from bmcg.linalg.monte_carlo import MonteCarloEngine
-from bmcg.linalg.system import mean_system, off_diagonal
+from bmcg.linalg.system import SidePrior, mean_system, off_diagonal
 
 N, K = 80, 3
 
@@ -20,18 +20,17 @@ def problem():
     rng = np.random.default_rng(0)
     L = graph_precision(knn_graph(rng.normal(size=(N, 3)), n_neighbors=5), ridge=1e-2)
     pool = Workers(1)
-    coupling = off_diagonal(L, pool)
+    prior = SidePrior(L, off_diagonal(L, pool), 0.0)
     D = rng.gamma(1.0, size=(N, K))
     lam = np.array([0.5, 2.0, 10.0])
     A = rng.normal(size=(N, K, K + 1))
     B = pack(A @ A.transpose(0, 2, 1))
     B[7] = 0.0
-    return L, coupling, pool, D, lam, B
+    return L, prior, pool, D, lam, B
 
 
 def engine(problem, n_samples=400, seed=0):
-    L, coupling, pool, *_ = problem
-    return MonteCarloEngine(L, coupling, pool, seed, n_samples, tol=1e-9)
+    return MonteCarloEngine(problem[2], seed, n_samples, tol=1e-9)
 
 
 def dense_blocks(problem):
@@ -45,8 +44,8 @@ def dense_blocks(problem):
 
 
 def test_column_variances_agree_within_their_stated_error(problem):
-    L, _, _, D, lam, _ = problem
-    found = engine(problem).estimate_columns(D, lam)
+    L, prior, _, D, lam, _ = problem
+    found = engine(problem).estimate_columns(prior, D, lam)
     truth = np.column_stack(
         [np.diag(np.linalg.inv(np.diag(D[:, r]) + lam[r] * L.toarray())) for r in range(K)]
     )
@@ -57,19 +56,19 @@ def test_column_variances_agree_within_their_stated_error(problem):
 
 
 def test_column_log_determinants_agree_within_their_stated_error(problem):
-    L, _, _, D, lam, _ = problem
-    found = engine(problem).log_det_columns(D, lam)
+    L, prior, _, D, lam, _ = problem
+    found = engine(problem).log_det_columns(prior, D, lam)
     truth = [np.linalg.slogdet(np.diag(D[:, r]) + lam[r] * L.toarray())[1] for r in range(K)]
     assert (np.abs(found.value - truth) < 4 * found.error).all()
     assert (found.error < 0.02 * np.abs(truth)).all()
 
 
 def test_joint_blocks_agree_within_their_stated_error(problem):
-    L, coupling, pool, _, lam, B = problem
-    system = mean_system(B, 1.0, lam, L, coupling, pool)
+    _, prior, pool, _, lam, B = problem
+    system = mean_system(B, 1.0, lam, prior, pool)
     mc = engine(problem)
     truth, log_det = dense_blocks(problem)
-    found = mc.estimate_blocks(system, B)
+    found = mc.estimate_blocks(prior, system, B)
     score = (found.value - truth) / found.error
     assert np.abs(score.mean()) < 0.5
     assert 0.6 < score.std() < 1.5
@@ -78,8 +77,8 @@ def test_joint_blocks_agree_within_their_stated_error(problem):
 
 
 def test_draws_have_the_covariance_they_claim(problem):
-    L, _, _, D, lam, _ = problem
-    z = engine(problem).draw_columns(D, lam, n_samples=6000)
+    L, prior, _, D, lam, _ = problem
+    z = engine(problem).draw_columns(prior, D, lam, n_samples=6000)
     for r in range(K):
         truth = np.linalg.inv(np.diag(D[:, r]) + lam[r] * L.toarray())
         scale = np.sqrt(np.outer(np.diag(truth), np.diag(truth)))
@@ -87,7 +86,15 @@ def test_draws_have_the_covariance_they_claim(problem):
 
 
 def test_the_same_seed_gives_the_same_estimate_and_another_does_not(problem):
-    _, _, _, D, lam, _ = problem
-    first = engine(problem, 10, seed=1).columns(D, lam)
-    np.testing.assert_array_equal(first[0], engine(problem, 10, seed=1).columns(D, lam)[0])
-    assert (first[0] != engine(problem, 10, seed=2).columns(D, lam)[0]).any()
+    _, prior, _, D, lam, _ = problem
+    first = engine(problem, 10, seed=1).columns(prior, D, lam)
+    np.testing.assert_array_equal(first[0], engine(problem, 10, seed=1).columns(prior, D, lam)[0])
+    assert (first[0] != engine(problem, 10, seed=2).columns(prior, D, lam)[0]).any()
+
+
+def test_the_prior_s_log_determinant_agrees_within_its_stated_error(problem):
+    L, *_ = problem
+    found = engine(problem).prepare(L)
+    truth = np.linalg.slogdet(L.toarray())[1]
+    assert abs(found.log_det - truth) < 4 * found.log_det_error
+    assert found.log_det_error < 1.0

@@ -112,7 +112,7 @@ def stack_graphs(
 
 
 def graph_precision(adjacency: sp.csr_array, ridge: float) -> Precision:
-    """D − A + ridge·I (equation (30) of the paper)."""
+    """D − A + ridge·I (equation (46) of the paper)."""
     n = adjacency.shape[0]
     return stack_graphs([adjacency], n).precision([1.0], ridge)
 

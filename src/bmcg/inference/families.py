@@ -11,34 +11,21 @@ joint      q(U)                the diagonal k×k blocks of the full covariance
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.passes import Side
-from ..kernels.reference import packed_diagonal
-from ..linalg.system import MeanSystem
+from ..kernels.reference import packed_diagonal, packed_rank, unpack
+from ..linalg.engines import VarianceEngine
+from ..linalg.system import MeanSystem, SidePrior
 from .state import Factors
 
 Array = NDArray[np.float64]
 Family = Literal["column", "row", "joint"]
 FAMILIES: tuple[Family, ...] = ("column", "row", "joint")
-
-
-class VarianceEngine(Protocol):
-    """Diagonals of inverses of τ·blockdiag(G) + L⊗Λ, whole or column by column."""
-
-    def columns(self, D: Array, lam: Array) -> tuple[Array, float]:
-        """diag (diag(D_r) + λ_r L)⁻¹, (n, k), and the sum of the log-determinants."""
-
-    def blocks(self, system: MeanSystem, B: Array) -> tuple[Array, float]:
-        """Diagonal blocks (n, k(k+1)/2) of the system's inverse and its log-determinant.
-
-        B (n, k(k+1)/2) is the system's block diagonal without the prior, τG.
-        """
 
 
 def outer_packed(F: Array) -> Array:
@@ -59,41 +46,48 @@ def grams(family: Family, side: Side, other: Factors) -> Array:
 def covariance(
     family: Family,
     engine: VarianceEngine,
-    precision: Precision,
+    prior: SidePrior,
     system: MeanSystem,
     G: Array,
     tau: float,
-) -> tuple[Array, float, Array]:
-    """Covariance kept by the family, log-determinant of the precision, and tr(L Σ_r).
+) -> tuple[Array, float, Array, Array]:
+    """Covariance kept by the family, log-determinants of its precision, and its energy.
 
     Returns
     -------
     cov : ndarray of shape (n, k) or (n, k(k+1)/2)
     log_det : float
-    spread : ndarray of shape (k,)
-        The trace term of ⟨u_rᵀ L u_r⟩.
+    column_log_det : ndarray of shape (k,)
+        What each column takes along when it is dropped.
+    spread : ndarray of shape (k, k)
+        What the covariance adds to ⟨Uᵀ L U⟩. Where Q Q⁻¹ = I is exact, it follows from the
+        diagonal blocks alone: Λ·spread = n·I − τ Σ_i G_i C_i.
     """
     lam, n = system.lam, len(G)
     diagonal = packed_diagonal(len(lam))
     if family == "column":
         D = tau * G[:, diagonal]
-        var, log_det = engine.columns(D, lam)
-        return var, log_det, (n - np.einsum("ir,ir->r", D, var)) / lam
+        var, log_det = engine.columns(prior, D, lam)
+        return var, float(log_det.sum()), log_det, np.diag((n - np.einsum("ir,ir->r", D, var)) / lam)
+    conditionals = np.log(system.blocks[:, diagonal]).sum(axis=0)
     if family == "row":
         cov = system.inverse
-        return cov, system.log_det, precision.diagonal @ cov[:, diagonal]
-    cov, log_det = engine.blocks(system, tau * G)
-    return cov, log_det, (n - tau * packed_product_diagonal(G, cov)) / lam
+        return cov, system.log_det, conditionals, unpack(prior.precision.diagonal @ cov)
+    cov, log_det = engine.blocks(prior, system, tau * G)
+    spread = (n * np.eye(len(lam)) - tau * product_sum(G, cov)) / lam[:, None]
+    return cov, log_det, conditionals, (spread + spread.T) / 2
 
 
-def packed_product_diagonal(G: Array, C: Array) -> Array:
-    """Σ_i diag(G_i C_i) for packed symmetric blocks, shape (k,)."""
-    width = G.shape[1]
-    sums = np.einsum("it,it->t", G, C)
-    r, s = np.tril_indices(int((np.sqrt(8 * width + 1) - 1) / 2 + 0.5))
-    k = int(r[-1]) + 1
-    below = r != s
-    return np.bincount(r, sums, k) + np.bincount(s[below], sums[below], k)
+def product_sum(G: Array, C: Array) -> Array:
+    """Σ_i G_i C_i for packed symmetric blocks (n, k(k+1)/2), shape (k, k)."""
+    k = packed_rank(G.shape[1])
+    out = np.zeros((k, k))
+    # Unpacked blocks are four times the memory: take them in slices.
+    step = max(1, 2_000_000 // (k * k))
+    for start in range(0, len(G), step):
+        rows = slice(start, start + step)
+        out += np.einsum("irs,ist->rt", unpack(G[rows]), unpack(C[rows]))
+    return out
 
 
 def expected_quadratic(G: Array, factors: Factors) -> float:

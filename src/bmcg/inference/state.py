@@ -41,8 +41,8 @@ class Factors:
         Variances of the `column` family, else packed covariance blocks of the rows.
     log_det : float
         Log-determinant of the posterior precision, all columns together.
-    energy : ndarray of shape (k,)
-        ⟨u_rᵀ L u_r⟩, the trace term included.
+    energy : ndarray of shape (k, k)
+        ⟨Uᵀ L U⟩, the covariance included; its diagonal drives λ.
     """
 
     mean: Array

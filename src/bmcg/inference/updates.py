@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.passes import Side
 from ..linalg.cg import Solution
-from ..linalg.system import mean_system
+from ..linalg.engines import VarianceEngine
+from ..linalg.system import SidePrior, mean_system
 from . import families
-from .families import Family, VarianceEngine
+from .families import Family
 from .state import Factors, Gamma, State
 
 Array = NDArray[np.float64]
@@ -37,19 +37,13 @@ class Half:
     ----------
     side : Side
         Its observed entries.
-    precision : Precision
+    prior : SidePrior
         L, its prior precision.
-    coupling : Side or None
-        L off its diagonal.
-    log_det : float
-        log|L|.
     engine : VarianceEngine
     """
 
     side: Side
-    precision: Precision
-    coupling: Side | None
-    log_det: float
+    prior: SidePrior
     engine: VarianceEngine
 
 
@@ -63,6 +57,8 @@ class FactorUpdate:
     grams : ndarray of shape (n, k(k+1)/2)
     sums : ndarray of shape (n, k)
         h_i = Σ_j x_ij ⟨v_j⟩.
+    column_log_det : ndarray of shape (k,)
+        Log-determinant that each column takes along when it is dropped.
     solution : Solution
         How the means' solve ended.
     """
@@ -70,6 +66,7 @@ class FactorUpdate:
     factors: Factors
     grams: Array
     sums: Array
+    column_log_det: Array
     solution: Solution
 
 
@@ -102,21 +99,20 @@ def update_factors(
     """
     G = families.grams(family, half.side, other)
     h = passes.weighted_sums(half.side, other.mean)
-    system = mean_system(G, tau, lam, half.precision, half.coupling, half.side.pool)
+    system = mean_system(G, tau, lam, half.prior, half.side.pool)
     solution = system.solve(tau * h, start, gain_tol, max_steps)
-    cov, log_det, spread = families.covariance(
-        family, half.engine, half.precision, system, G, tau
+    cov, log_det, column_log_det, spread = families.covariance(
+        family, half.engine, half.prior, system, G, tau
     )
-    energy = quadratic_form(half, solution.x) + spread
-    return FactorUpdate(Factors(solution.x, cov, log_det, energy), G, h, solution)
+    energy = quadratic_form(half.prior, solution.x) + spread
+    factors = Factors(solution.x, cov, log_det, energy)
+    return FactorUpdate(factors, G, h, column_log_det, solution)
 
 
-def quadratic_form(half: Half, X: Array) -> Array:
-    """x_rᵀ L x_r for each column of X (n, k), shape (k,)."""
-    out = np.einsum("ir,ir,i->r", X, X, half.precision.diagonal)
-    if half.coupling is not None:
-        out = out + np.einsum("ir,ir->r", X, passes.weighted_sums(half.coupling, X))
-    return out
+def quadratic_form(prior: SidePrior, X: Array) -> Array:
+    """Xᵀ L X for X (n, k), shape (k, k)."""
+    out = X.T @ prior.product(X)
+    return (out + out.T) / 2
 
 
 def expected_squared_error(half: Half, update: FactorUpdate, other: Factors) -> float:
@@ -138,7 +134,7 @@ def update_lambda(prior: Prior, rows: Factors, cols: Factors) -> Gamma:
     """q(λ): equations (40) and (41)."""
     size = len(rows.mean) + len(cols.mean)
     shape = np.full(rows.rank, prior.c0 + size / 2)
-    return Gamma(shape, prior.d0 + (rows.energy + cols.energy) / 2)
+    return Gamma(shape, prior.d0 + np.diag(rows.energy + cols.energy) / 2)
 
 
 def update_tau(prior: Prior, n_observed: int, squared_error: float) -> Gamma:

@@ -9,7 +9,7 @@ a smooth function of Q and a fit converges as it would with exact variances.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ..kernels import passes
 from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from .cg import Inner, Operator, conjugate_gradient, one_system, system_per_column
-from .system import MeanSystem
+from .system import MeanSystem, SidePrior, off_diagonal
 
 Array = NDArray[np.float64]
 
@@ -41,9 +41,6 @@ class MonteCarloEngine:
 
     Parameters
     ----------
-    precision : Precision
-    coupling : Side
-        L off its diagonal.
     pool : Workers
     seed : int
     n_samples : int
@@ -52,45 +49,44 @@ class MonteCarloEngine:
 
     name = "monte_carlo"
 
-    def __init__(
-        self,
-        precision: Precision,
-        coupling: Side,
-        pool: Workers,
-        seed: int,
-        n_samples: int = 20,
-        tol: float = 1e-5,
-    ) -> None:
-        self.precision, self.coupling, self.pool = precision, coupling, pool
-        self.seed, self.n_samples, self.tol = seed, n_samples, tol
+    def __init__(self, pool: Workers, seed: int, n_samples: int = 20, tol: float = 1e-5) -> None:
+        self.pool, self.seed, self.n_samples, self.tol = pool, seed, n_samples, tol
 
-    def columns(self, D: Array, lam: Array) -> tuple[Array, float]:
-        """diag (diag(D_r) + λ_r L)⁻¹ (n, k) and the sum of the log-determinants."""
-        var = np.empty(D.shape)
+    def prepare(self, precision: Precision) -> SidePrior:
+        """The prior with log|L| estimated; the ridge makes it ill-conditioned, hence the steps."""
+        bare = SidePrior(precision, off_diagonal(precision, self.pool), 0.0)
+        found = self.log_det_columns(bare, np.zeros((precision.n, 1)), np.ones(1), steps=150)
+        return replace(bare, log_det=float(found.value[0]), log_det_error=float(found.error[0]))
+
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
+        """diag (diag(D_r) + λ_r L)⁻¹ (n, k) and the log-determinants (k,)."""
+        var, log_det = np.empty(D.shape), np.empty(len(lam))
         step = max(1, BATCH // (len(D) * self.n_samples))
-        log_det = 0.0
         for r in range(0, D.shape[1], step):
             batch = slice(r, r + step)
-            var[:, batch] = self.estimate_columns(D[:, batch], lam[batch]).value
-            log_det += float(self.log_det_columns(D[:, batch], lam[batch]).value.sum())
+            var[:, batch] = self.estimate_columns(prior, D[:, batch], lam[batch]).value
+            log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
         return var, log_det
 
-    def estimate_columns(self, D: Array, lam: Array) -> Estimate:
+    def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Estimate:
         """Variances of each column with their standard errors, (n, k)."""
-        z = self.draw_columns(D, lam)
-        pivot = D + self.precision.diagonal[:, None] * lam
-        flat = passes.weighted_sums(self.coupling, z.reshape(len(D), -1)).reshape(z.shape)
+        z = self.draw_columns(prior, D, lam)
+        pivot = D + prior.precision.diagonal[:, None] * lam
+        flat = passes.weighted_sums(_neighbours(prior), z.reshape(len(D), -1)).reshape(z.shape)
         shifts = (flat * (lam / pivot)[:, :, None]) ** 2
         return _rao_blackwell(1.0 / pivot, shifts)
 
-    def draw_columns(self, D: Array, lam: Array, n_samples: int | None = None) -> Array:
+    def draw_columns(
+        self, prior: SidePrior, D: Array, lam: Array, n_samples: int | None = None
+    ) -> Array:
         """Draws of N(0, (diag(D_r) + λ_r L)⁻¹) for every column, (n, k, s)."""
-        own, graph = self._noise(n_samples or self.n_samples)
+        rng = np.random.default_rng([self.seed, 1])
+        own, graph = _noise(rng, prior.precision, n_samples or self.n_samples)
         rhs = (
             np.sqrt(D)[:, :, None] * own[:, None, :]
             + np.sqrt(lam)[None, :, None] * graph[:, None, :]
         )
-        apply, precondition = self._column_operators(D, lam, rhs.shape[2])
+        apply, precondition = _column_operators(prior, D, lam, rhs.shape[2])
         flat = rhs.reshape(len(D), -1)
         found = conjugate_gradient(
             apply,
@@ -102,28 +98,30 @@ class MonteCarloEngine:
         )
         return found.x.reshape(rhs.shape)
 
-    def log_det_columns(self, D: Array, lam: Array) -> Estimate:
+    def log_det_columns(
+        self, prior: SidePrior, D: Array, lam: Array, steps: int = LANCZOS_STEPS
+    ) -> Estimate:
         """log|diag(D_r) + λ_r L| of each column, (k,), with standard errors."""
         s = self.n_samples
         probes = np.sign(np.random.default_rng([self.seed, 2]).random((len(D), s)) - 0.5)
-        pivot = D + self.precision.diagonal[:, None] * lam
+        pivot = D + prior.precision.diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
-        apply, precondition = self._column_operators(D, lam, s)
-        terms = lanczos_log(apply, precondition, rhs, system_per_column).reshape(-1, s)
+        apply, precondition = _column_operators(prior, D, lam, s)
+        terms = lanczos_log(apply, precondition, rhs, system_per_column, steps).reshape(-1, s)
         return Estimate(
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)
         )
 
-    def blocks(self, system: MeanSystem, B: Array) -> tuple[Array, float]:
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
         """Diagonal blocks of the system's inverse (n, k(k+1)/2) and its log-determinant."""
         log_det = system.log_det + float(self.log_det_blocks(system).value)
-        return self.estimate_blocks(system, B).value, log_det
+        return self.estimate_blocks(prior, system, B).value, log_det
 
-    def estimate_blocks(self, system: MeanSystem, B: Array) -> Estimate:
+    def estimate_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Estimate:
         """Diagonal blocks with their standard errors, packed (n, k(k+1)/2)."""
         r, s = np.tril_indices(len(system.lam))
         total, squares = np.zeros(B.shape), np.zeros(B.shape)
-        for z in self.draw_blocks(system, B):
+        for z in self.draw_blocks(prior, system, B):
             shift = system.precondition(system.neighbours(z))
             product = shift[:, r] * shift[:, s]
             total += product
@@ -133,14 +131,16 @@ class MonteCarloEngine:
         error = np.sqrt(np.maximum(squares / count - mean**2, 0.0) / (count - 1))
         return Estimate(system.inverse + mean, error)
 
-    def draw_blocks(self, system: MeanSystem, B: Array, n_samples: int | None = None) -> list[Array]:
+    def draw_blocks(
+        self, prior: SidePrior, system: MeanSystem, B: Array, n_samples: int | None = None
+    ) -> list[Array]:
         """Draws of N(0, Q⁻¹), each (n, k)."""
         count, k = n_samples or self.n_samples, len(system.lam)
         root = passes.cholesky_blocks(self.pool, B)
         rng = np.random.default_rng([self.seed, 1])
         draws = []
         for _ in range(count):
-            own, graph = self._noise_from(rng, k)
+            own, graph = _noise(rng, prior.precision, k)
             rhs = passes.lower_product(self.pool, root, own) + np.sqrt(system.lam) * graph
             found = conjugate_gradient(
                 system.apply,
@@ -166,27 +166,32 @@ class MonteCarloEngine:
         values = np.asarray(terms)
         return Estimate(values.mean(), values.std(ddof=1) / np.sqrt(len(values)))
 
-    def _noise(self, count: int) -> tuple[Array, Array]:
-        return self._noise_from(np.random.default_rng([self.seed, 1]), count)
 
-    def _noise_from(self, rng: np.random.Generator, count: int) -> tuple[Array, Array]:
-        """Standard noise for the observations and noise with covariance L, both (n, count)."""
-        L = self.precision
-        own = rng.standard_normal((L.n, count))
-        graph = np.sqrt(L.ridge) * rng.standard_normal((L.n, count))
-        edges = np.sqrt(L.weights)[:, None] * rng.standard_normal((len(L.weights), count))
-        np.add.at(graph, L.heads, edges)
-        np.subtract.at(graph, L.tails, edges)
-        return own, graph
+def _neighbours(prior: SidePrior) -> Side:
+    if prior.coupling is None:
+        raise ValueError("a prior without edges has exact variances; it needs no draws")
+    return prior.coupling
 
-    def _column_operators(self, D: Array, lam: Array, s: int) -> tuple[Operator, Operator]:
-        wide = np.repeat(lam, s)
-        pivot = np.repeat(D + self.precision.diagonal[:, None] * lam, s, axis=1)
 
-        def apply(X: Array) -> Array:
-            return pivot * X + wide * passes.weighted_sums(self.coupling, X)
+def _noise(rng: np.random.Generator, L: Precision, count: int) -> tuple[Array, Array]:
+    """Standard noise for the observations and noise with covariance L, both (n, count)."""
+    own = rng.standard_normal((L.n, count))
+    graph = np.sqrt(L.ridge) * rng.standard_normal((L.n, count))
+    edges = np.sqrt(L.weights)[:, None] * rng.standard_normal((len(L.weights), count))
+    np.add.at(graph, L.heads, edges)
+    np.subtract.at(graph, L.tails, edges)
+    return own, graph
 
-        return apply, lambda R: R / pivot
+
+def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[Operator, Operator]:
+    """Q_r x and the inverse of its diagonal, s systems for each column side by side."""
+    wide = np.repeat(lam, s)
+    pivot = np.repeat(D + prior.precision.diagonal[:, None] * lam, s, axis=1)
+
+    def apply(X: Array) -> Array:
+        return pivot * X + wide * passes.weighted_sums(_neighbours(prior), X)
+
+    return apply, lambda R: R / pivot
 
 
 def _rao_blackwell(known: Array, shifts: Array) -> Estimate:
@@ -207,20 +212,23 @@ def lanczos_log(
     z = precondition(r)
     rz = inner(r, z)
     size, p = rz, z
+    active = rz > 0
     alphas, betas = [], []
     for _ in range(steps):
         q = apply(p)
-        alpha = rz / inner(p, q)
+        # A system that is done keeps a decoupled row in T, which e₁ does not see.
+        alpha = np.where(active, rz / np.where(active, inner(p, q), 1.0), 1.0)
         r = r - alpha * q
         z = precondition(r)
         rz_next = inner(r, z)
-        beta = rz_next / rz
+        beta = np.where(active, rz_next / np.where(active, rz, 1.0), 0.0)
+        active = active & (rz_next > 1e-16 * size)
         alphas.append(alpha)
-        betas.append(beta)
-        if np.all(rz_next <= 1e-20 * size):
+        betas.append(np.where(active, beta, 0.0))
+        if not np.any(active):
             break
         p = z + beta * p
-        rz = np.maximum(rz_next, np.finfo(float).tiny)
+        rz = rz_next
     return size * _quadrature(np.asarray(alphas), np.asarray(betas))
 
 

@@ -71,6 +71,34 @@ class MeanSystem:
         )
 
 
+@dataclass(frozen=True)
+class SidePrior:
+    """The prior precision of one side, ready for solves.
+
+    Attributes
+    ----------
+    precision : Precision
+    coupling : Side or None
+        L off its diagonal, as rows of neighbours; None without edges.
+    log_det : float
+        log|L|.
+    log_det_error : float
+        Its standard error; zero where it is exact.
+    """
+
+    precision: Precision
+    coupling: Side | None
+    log_det: float
+    log_det_error: float = 0.0
+
+    def product(self, X: Array) -> Array:
+        """L X for X (n, k)."""
+        out = self.precision.diagonal[:, None] * X
+        if self.coupling is not None:
+            out += passes.weighted_sums(self.coupling, X)
+        return out
+
+
 def off_diagonal(precision: Precision, pool: Workers) -> Side | None:
     """L without its diagonal, as rows of neighbours; None where there are none."""
     if not precision.has_edges:
@@ -82,7 +110,7 @@ def off_diagonal(precision: Precision, pool: Workers) -> Side | None:
 
 
 def mean_system(
-    grams: Array, tau: float, lam: Array, precision: Precision, coupling: Side | None, pool: Workers
+    grams: Array, tau: float, lam: Array, prior: SidePrior, pool: Workers
 ) -> MeanSystem:
     """Assemble the system of one side.
 
@@ -92,16 +120,14 @@ def mean_system(
         G_i = Σ_{j∈Ω_i} ⟨v_j v_jᵀ⟩, packed.
     tau : float
     lam : ndarray of shape (k,)
-    precision : Precision
-    coupling : Side or None
-        From `off_diagonal`.
+    prior : SidePrior
     """
     blocks = tau * grams
-    blocks[:, packed_diagonal(len(lam))] += precision.diagonal[:, None] * lam
+    blocks[:, packed_diagonal(len(lam))] += prior.precision.diagonal[:, None] * lam
     inverse, logs = passes.invert_blocks(pool, blocks)
     if not np.isfinite(logs).all():
         raise FloatingPointError(
             "a block of the mean system is not positive definite; the data may span too many "
             "orders of magnitude: rescale it, or raise ridge"
         )
-    return MeanSystem(blocks, inverse, float(logs.sum()), coupling, lam, pool)
+    return MeanSystem(blocks, inverse, float(logs.sum()), prior.coupling, lam, pool)

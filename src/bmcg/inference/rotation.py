@@ -1,0 +1,72 @@
+"""The best change of basis UVᵀ = (UA)(VA⁻ᵀ)ᵀ, in closed form.
+
+The likelihood does not see A; the priors and the entropies do. With Φ_u = ⟨UᵀL_rU⟩ and
+Φ_v = ⟨VᵀL_cV⟩ and λ at its optimum, the bound depends on A through
+
+    −(m+n)/2 Σ_r log(Φ_u' + Φ_v')_rr + (m − n) log|A|,
+
+whose maximum is where both Φ are diagonal and stand as m to n (Hadamard's inequality, then
+the weighted inequality of means). A sweep only creeps towards that basis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.reference import pack, unpack
+from .families import is_column
+from .state import Factors, State
+from .updates import Prior, update_lambda
+
+Array = NDArray[np.float64]
+
+
+def best_basis(rows: Factors, cols: Factors) -> Array:
+    """A (k, k) that diagonalises and balances both energies."""
+    m, n = len(rows.mean), len(cols.mean)
+    R_u = np.linalg.cholesky(rows.energy).T
+    R_v = np.linalg.cholesky(cols.energy).T
+    X, s, _ = np.linalg.svd(R_u @ R_v.T)
+    return np.linalg.solve(R_u, X * np.sqrt(s * np.sqrt(m / n)))
+
+
+def best_scales(rows: Factors, cols: Factors) -> Array:
+    """The best diagonal A, shape (k, k): balance alone."""
+    m, n = len(rows.mean), len(cols.mean)
+    ratio = np.diag(cols.energy) / np.diag(rows.energy)
+    return np.diag((ratio * m / n) ** 0.25)
+
+
+def change_basis(factors: Factors, A: Array) -> Factors:
+    """The posterior of U A."""
+    mean = factors.mean @ A
+    if is_column(factors):
+        cov = factors.cov @ A**2
+    else:
+        cov = np.empty_like(factors.cov)
+        step = max(1, 2_000_000 // A.size)
+        for start in range(0, len(cov), step):
+            block = slice(start, start + step)
+            cov[block] = pack(A.T @ unpack(factors.cov[block]) @ A)
+    log_det = factors.log_det - 2 * len(mean) * np.linalg.slogdet(A)[1]
+    return Factors(mean, cov, float(log_det), A.T @ factors.energy @ A)
+
+
+def rotate(state: State, prior: Prior) -> State:
+    """The state in its best basis, λ at its optimum there; the bound does not fall.
+
+    A column-wise posterior cannot be rotated without leaving its family, only rescaled.
+    """
+    if not np.isfinite(state.rows.energy).all():
+        # Fresh columns have no energy yet; the coming sweep gives them one.
+        return state
+    choose = best_scales if is_column(state.rows) and state.rank > 1 else best_basis
+    try:
+        A = choose(state.rows, state.cols)
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        # A column without energy has no best basis; pruning will take it.
+        return state
+    rows, cols = change_basis(state.rows, A), change_basis(state.cols, inverse.T)
+    return State(rows, cols, update_lambda(prior, rows, cols), state.tau, state.squared_error)
