@@ -14,8 +14,8 @@ from ..graphs.precision import Precision, graph_precision
 from ..kernels import passes
 from ..kernels.passes import Side
 from ..kernels.threads import workers
-from ..linalg.monte_carlo import BATCH, MonteCarloEngine
-from ..linalg.system import off_diagonal
+from ..linalg.monte_carlo import MonteCarloEngine
+from ..linalg.system import SidePrior, off_diagonal
 from ..observations import Observations
 from .alternating import Factors, alternate, sides
 from .checks import check_number, check_whole
@@ -231,14 +231,13 @@ def posterior_covariance(
     """
     coupling = off_diagonal(precision, side.pool)
     assert coupling is not None
-    engine = MonteCarloEngine(precision, coupling, side.pool, seed, n_samples)
+    prior = SidePrior(precision, coupling, 0.0)
     total = np.zeros(len(precision.weights))
-    step = max(1, BATCH // (len(D) * n_samples))
-    for r in range(0, D.shape[1], step):
-        part = D[:, r : r + step]
-        draws = engine.draw_columns(part, np.ones(part.shape[1]))
-        for q in range(part.shape[1]):
-            total += _edge_covariance(precision, coupling, part[:, q], draws[:, q])
+    for r in range(D.shape[1]):
+        # A seed for each factor: errors of the draws average out over the factors.
+        engine = MonteCarloEngine(side.pool, seed + r, n_samples)
+        z = engine.draw_columns(prior, D[:, [r]], np.ones(1))[:, 0]
+        total += _edge_covariance(precision, coupling, D[:, r], z)
     return total / D.shape[1]
 
 
