@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cpu import LANES, _cholesky_lanes, _fast
-from .passes import _even_bounds
+from .passes import _lane_bounds
 from .threads import Workers
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ def draw_rows(pool: Workers, P: Array, h: Array, z: Array) -> Array:
     out = np.empty(h.shape)
     work = P.shape[1] * h.shape[1]
     pool.over_rows(
-        lambda a, b: _draw_rows(P, h, z, out, a, b), _even_bounds(len(h), work)
+        lambda a, b: _draw_rows(P, h, z, out, a, b), _lane_bounds(len(h), work)
     )
     return out
 

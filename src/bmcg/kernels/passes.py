@@ -123,7 +123,7 @@ def invert_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> tuple[Array, A
     out, logdet = np.empty(P.shape), np.empty(len(P))
     work = P.shape[1] * max(1, int(np.sqrt(P.shape[1])))
     pool.over_rows(
-        lambda a, b: kernels.invert_blocks(P, out, logdet, a, b), _even_bounds(len(P), work)
+        lambda a, b: kernels.invert_blocks(P, out, logdet, a, b), _lane_bounds(len(P), work)
     )
     return out, logdet
 
@@ -149,3 +149,9 @@ def lower_product(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Arra
 
 def _even_bounds(n: int, work: int) -> NDArray[np.int64]:
     return chunk_bounds(np.full(n, work, dtype=np.int64))
+
+
+def _lane_bounds(n: int, work: int) -> NDArray[np.int64]:
+    """Chunks of whole groups of `cpu.LANES` blocks: a part of a group costs as much as all of it."""
+    groups = _even_bounds(-(-n // cpu.LANES), work * cpu.LANES)
+    return np.minimum(groups * cpu.LANES, n)
