@@ -12,7 +12,9 @@ def check_whole(argument: str, value: Any, least: int = 1) -> None:
         raise ValueError(f"{argument}={value!r}: pass a whole number of at least {least}")
 
 
-def check_number(argument: str, value: Any, *, above: float = 0.0, allow_equal: bool = False) -> None:
+def check_number(
+    argument: str, value: Any, *, above: float = 0.0, allow_equal: bool = False
+) -> None:
     """A finite number above `above`, or equal to it where allowed."""
     good = isinstance(value, Real) and not isinstance(value, bool) and value < float("inf")
     if not good or not (value > above or (allow_equal and value == above)):

@@ -195,6 +195,4 @@ def _truncate(views: tuple[Side, Side], state: _State, rank: int) -> _State:
     """The leading columns, in the order of the pivots."""
     X, Y = np.ascontiguousarray(state.X[:, :rank]), np.ascontiguousarray(state.Y[:, :rank])
     E = residuals(views[0], X, Y)
-    return replace(
-        state, X=X, Y=Y, E=E, norm=float(np.linalg.norm(E)), pivots=state.pivots[:rank]
-    )
+    return replace(state, X=X, Y=Y, E=E, norm=float(np.linalg.norm(E)), pivots=state.pivots[:rank])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,9 +30,7 @@ def draw_rows(pool: Workers, P: Array, h: Array, z: Array) -> Array:
     """
     out = np.empty(h.shape)
     work = P.shape[1] * h.shape[1]
-    pool.over_rows(
-        lambda a, b: _draw_rows(P, h, z, out, a, b), _lane_bounds(len(h), work)
-    )
+    pool.over_rows(lambda a, b: _draw_rows(P, h, z, out, a, b), _lane_bounds(len(h), work))
     return out
 
 

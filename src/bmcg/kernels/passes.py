@@ -152,6 +152,6 @@ def _even_bounds(n: int, work: int) -> NDArray[np.int64]:
 
 
 def _lane_bounds(n: int, work: int) -> NDArray[np.int64]:
-    """Chunks of whole groups of `cpu.LANES` blocks: a part of a group costs as much as all of it."""
+    """Chunks of whole groups of `cpu.LANES` blocks: part of a group costs as much as all of it."""
     groups = _even_bounds(-(-n // cpu.LANES), work * cpu.LANES)
     return np.minimum(groups * cpu.LANES, n)

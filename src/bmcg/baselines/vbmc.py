@@ -1,0 +1,329 @@
+"""VBMC: variational Bayes with rows that are Gaussian (Babacan et al. 2012)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
+from scipy.special import digamma
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from ..base import MatrixCompleter
+from ..inference.elbo import gamma_divergence
+from ..inference.families import outer_packed
+from ..inference.state import Gamma
+from ..kernels.passes import (
+    Side,
+    block_product,
+    invert_blocks,
+    row_sums,
+    squared_error,
+    weighted_sums,
+)
+from ..kernels.reference import packed_diagonal
+from ..kernels.threads import workers
+from ..observations import Observations
+from .alternating import sides
+from .checks import check_number, check_whole
+from .factor_model import FactorModel
+
+Array = NDArray[np.float64]
+
+# Pairs whose variance is computed at a time: bounds the gathered covariance blocks.
+_PAIRS = 1 << 12
+# The stopping rule is not asked before this many iterations, as in the authors' code.
+_LEAST_ITER = 6
+
+
+@dataclass(frozen=True)
+class GaussianFactorModel:
+    """Independent Gaussian rows: u_i ~ N(ū_i, C_i), v_j ~ N(v̄_j, D_j), noise of variance 1/τ.
+
+    Attributes
+    ----------
+    row_means, col_means : ndarray of shape (m, k) and (n, k)
+    row_covariances, col_covariances : ndarray of shape (m, k(k+1)/2) and (n, k(k+1)/2)
+        Packed.
+    noise_precision : float
+    """
+
+    row_means: Array
+    col_means: Array
+    row_covariances: Array
+    col_covariances: Array
+    noise_precision: float
+
+    def mean(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Array:
+        """Predicted entries at paired positions, shape (n_pairs,)."""
+        return FactorModel(self.row_means, self.col_means).mean(rows, cols)
+
+    def variance(
+        self, rows: NDArray[np.intp], cols: NDArray[np.intp], include_noise: bool = True
+    ) -> Array:
+        """Variance at paired positions, of a new observation or of the entry itself.
+
+        tr(C_i ⟨v_j v_jᵀ⟩) + ū_iᵀ D_j ū_i, shape (n_pairs,).
+        """
+        r, s = np.tril_indices(self.row_means.shape[1])
+        twice = np.where(r == s, 1.0, 2.0)
+        out = np.empty(len(rows))
+        for start in range(0, len(rows), _PAIRS):
+            part = slice(start, start + _PAIRS)
+            i, j = rows[part], cols[part]
+            C, D = self.row_covariances[i] * twice, self.col_covariances[j]
+            U, V = outer_packed(self.row_means[i]) * twice, outer_packed(self.col_means[j])
+            out[part] = np.einsum("pt,pt->p", C, V + D) + np.einsum("pt,pt->p", U, D)
+        return out + 1.0 / self.noise_precision if include_noise else out
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays for a model file."""
+        return {
+            "row_means": self.row_means,
+            "col_means": self.col_means,
+            "row_covariances": self.row_covariances,
+            "col_covariances": self.col_covariances,
+            "noise_precision": np.array([self.noise_precision]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of `to_arrays`."""
+        means = arrays["row_means"], arrays["col_means"]
+        covariances = arrays["row_covariances"], arrays["col_covariances"]
+        return cls(*means, *covariances, float(arrays["noise_precision"][0]))
+
+
+class VBMC(MatrixCompleter):
+    """Variational Bayesian matrix completion with automatic rank.
+
+    M = UVᵀ + noise on the observed entries; the columns of U and V share Gamma precisions λ,
+    the noise has precision τ, and q(U)q(V) is a product of Gaussians over rows. The updates
+    are those of `bmcg.BMCG` with ``posterior="row"`` and no graphs.
+
+    Parameters
+    ----------
+    rank : int
+        Initial rank; at most the shorter side of the matrix is used.
+    hyperprior : float
+        Shape and rate of the Gamma priors on the column precisions and the noise precision.
+    prune_ratio : float
+        Drop a column once its precision exceeds this many times the smallest one.
+    max_iter : int
+    tol : float
+        Stop when the completed matrix moves by less than this, mean squared, in an iteration.
+    random_state : int, RandomState or None
+        Start of the iterative singular value decomposition; no influence beyond rounding.
+    n_jobs : int, optional
+    verbose : bool
+
+    Attributes
+    ----------
+    elbo_trace_ : ndarray of shape (n_iter_,)
+        Evidence lower bound after each iteration; it falls only where columns are dropped.
+    rank_trace_ : ndarray of shape (n_iter_,)
+    noise_std_ : float
+    precisions_ : ndarray of shape (rank_,)
+        ⟨λ⟩.
+    rank_, n_iter_ : int
+    converged_ : bool
+    """
+
+    _uses_row_graph = False
+    _uses_col_graph = False
+    _fitted_type = GaussianFactorModel
+
+    def __init__(
+        self,
+        rank: int = 100,
+        *,
+        hyperprior: float = 1e-6,
+        prune_ratio: float = 1e4,
+        max_iter: int = 100,
+        tol: float = 1e-7,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.rank = rank
+        self.hyperprior = hyperprior
+        self.prune_ratio = prune_ratio
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self, observations: Observations) -> None:
+        check_whole("rank", self.rank)
+        check_whole("max_iter", self.max_iter)
+        check_number("hyperprior", self.hyperprior)
+        check_number("prune_ratio", self.prune_ratio, above=1.0)
+        check_number("tol", self.tol, allow_equal=True)
+
+    def _fit(
+        self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
+    ) -> GaussianFactorModel:
+        # Tiny dense products: threads of the linear algebra library would only get in the way.
+        with workers(self.n_jobs) as pool, threadpool_limits(1):
+            state = self._iterate(sides(observations, 1.0, pool), self._start(observations))
+        self.rank_ = len(state.lam.shape)
+        self.precisions_ = state.lam.mean
+        self.noise_std_ = float(state.tau.mean) ** -0.5
+        U, V = state.rows, state.cols
+        return GaussianFactorModel(U.mean, V.mean, U.cov, V.cov, float(state.tau.mean))
+
+    def _start(self, observations: Observations) -> _State:
+        """The singular value decomposition of the zero-filled matrix, split evenly."""
+        m, n = observations.shape
+        k = min(self.rank, m, n)
+        U, s, V = truncated_svd(observations.to_csr(), k, self.random_state)
+        scale = np.sqrt(float(observations.values @ observations.values) / (m * n)) or 1.0
+        flat = np.zeros(k * (k + 1) // 2)
+        flat[packed_diagonal(k)] = scale
+        rows, cols = (
+            _Rows(F * np.sqrt(s), np.broadcast_to(flat, (len(F), len(flat))), 0.0) for F in (U, V)
+        )
+        lam = Gamma(np.full(k, scale), np.ones(k))
+        return _State(rows, cols, lam, Gamma(np.asarray(1.0), np.asarray(scale**2)), 0.0)
+
+    def _iterate(self, views: tuple[Side, Side], state: _State) -> _State:
+        bounds: list[float] = []
+        ranks: list[int] = []
+        self.converged_ = False
+        while len(bounds) < self.max_iter and not self.converged_:
+            new = update(views, state, self.hyperprior)
+            bounds.append(lower_bound(new, len(views[0].values), self.hyperprior))
+            change = mean_squared_change(state, new)
+            lam = new.lam.mean
+            state = keep_columns(new, lam <= self.prune_ratio * lam.min())
+            ranks.append(len(state.lam.shape))
+            self.converged_ = len(bounds) >= _LEAST_ITER and change < self.tol
+            if self.verbose:
+                print(f"VBMC {len(bounds)}: bound {bounds[-1]:.6g}, rank {ranks[-1]}")
+        self.elbo_trace_, self.rank_trace_ = np.asarray(bounds), np.asarray(ranks)
+        self.n_iter_ = len(bounds)
+        return state
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """q of one side: means (n, k), packed covariances (n, k(k+1)/2), Σ log|precision|."""
+
+    mean: Array
+    cov: Array
+    log_det: float
+
+    @property
+    def energy(self) -> Array:
+        """Σ_i ⟨u_ir²⟩, shape (k,)."""
+        diagonal = packed_diagonal(self.mean.shape[1])
+        return np.einsum("ir,ir->r", self.mean, self.mean) + self.cov[:, diagonal].sum(axis=0)
+
+
+@dataclass(frozen=True)
+class _State:
+    """All of q, with ⟨‖P_Ω(M − UVᵀ)‖²⟩."""
+
+    rows: _Rows
+    cols: _Rows
+    lam: Gamma
+    tau: Gamma
+    squared_error: float
+
+
+def update(views: tuple[Side, Side], state: _State, hyperprior: float) -> _State:
+    """q(U), q(V), q(λ) and q(τ), each once."""
+    tau, lam = float(state.tau.mean), state.lam.mean
+    rows, _ = _update_rows(views[0], state.cols, tau, lam)
+    cols, G = _update_rows(views[1], rows, tau, lam)
+    size = len(rows.mean) + len(cols.mean)
+    shape = np.full(len(lam), hyperprior + size / 2)
+    rate = hyperprior + (rows.energy + cols.energy) / 2
+    error = _expected_error(views[1], cols, rows, G)
+    n_observed = len(views[0].values)
+    noise = Gamma(np.asarray(hyperprior + n_observed / 2), np.asarray(hyperprior + error / 2))
+    return _State(rows, cols, Gamma(shape, rate), noise, error)
+
+
+def _update_rows(side: Side, other: _Rows, tau: float, lam: Array) -> tuple[_Rows, Array]:
+    """u_i ~ N(τ C_i Σ_j x_ij ⟨v_j⟩, C_i), C_i = (τ Σ_j ⟨v_j v_jᵀ⟩ + Λ)⁻¹; also those sums."""
+    G = row_sums(side, outer_packed(other.mean) + other.cov)
+    P = tau * G
+    P[:, packed_diagonal(len(lam))] += lam
+    cov, log_dets = invert_blocks(side.pool, P)
+    if not np.isfinite(log_dets).all():
+        raise FloatingPointError(
+            "VBMC: a row's posterior precision is not positive definite; "
+            "rescale the data towards unit variance"
+        )
+    mean = block_product(side.pool, cov, tau * weighted_sums(side, other.mean))
+    return _Rows(mean, cov, float(log_dets.sum())), G
+
+
+def _expected_error(side: Side, own: _Rows, other: _Rows, G: Array) -> float:
+    """⟨‖P_Ω(M − UVᵀ)‖²⟩ from the side updated last, G its sums Σ_i ⟨u_i u_iᵀ⟩.
+
+    The residual of the means is summed directly: the expanded square would cancel.
+    """
+    r, s = np.tril_indices(own.mean.shape[1])
+    twice = np.where(r == s, 1.0, 2.0)
+    means = outer_packed(own.mean)
+    spread = np.einsum("it,it->t", G, own.cov)
+    spread += np.einsum("it,it->t", row_sums(side, other.cov), means)
+    return squared_error(side, own.mean, other.mean) + float(spread @ twice)
+
+
+def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
+    """The evidence lower bound, every constant included."""
+    lam, tau = state.lam, state.tau
+    log_tau = float(digamma(tau.shape) - np.log(tau.rate))
+    bound = 0.5 * n_observed * (log_tau - np.log(2 * np.pi))
+    bound -= 0.5 * float(tau.mean) * state.squared_error
+    log_lam = float(np.sum(digamma(lam.shape) - np.log(lam.rate)))
+    for side in (state.rows, state.cols):
+        n, k = side.mean.shape
+        bound += 0.5 * (n * log_lam - float(lam.mean @ side.energy) + n * k - side.log_det)
+    divergence = gamma_divergence(lam, hyperprior, hyperprior)
+    return bound - divergence - gamma_divergence(tau, hyperprior, hyperprior)
+
+
+def truncated_svd(X: sp.csr_array, k: int, random_state: Any) -> tuple[Array, Array, Array]:
+    """The k leading singular triplets, largest first: U (m, k), s (k,), V (n, k)."""
+    m, n = X.shape
+    if 3 * k >= min(m, n):
+        # The dense matrix is then no larger than a few times the factors.
+        U, s, Vt = np.linalg.svd(X.toarray(), full_matrices=False)
+        return U[:, :k].copy(), s[:k], Vt[:k].T.copy()
+    start = check_random_state(random_state).standard_normal(min(m, n))
+    U, s, Vt = svds(X, k=k, v0=start)
+    down = np.argsort(-s)
+    return U[:, down].copy(), s[down], Vt[down].T.copy()
+
+
+def mean_squared_change(old: _State, new: _State) -> float:
+    """‖ŪV̄ᵀ − Ū'V̄'ᵀ‖² / (m n), from k×k products alone."""
+    U = np.hstack((new.rows.mean, -old.rows.mean))
+    V = np.hstack((new.cols.mean, old.cols.mean))
+    total = np.einsum("rs,rs->", U.T @ U, V.T @ V)
+    return max(float(total), 0.0) / (len(U) * len(V))
+
+
+def keep_columns(state: _State, keep: NDArray[np.bool_]) -> _State:
+    """The state without the columns where `keep`, shape (k,), is False."""
+    if keep.all():
+        return state
+    r, s = np.tril_indices(len(keep))
+    packed = keep[r] & keep[s]
+
+    def kept(side: _Rows) -> _Rows:
+        mean, cov = side.mean[:, keep], side.cov[:, packed]
+        return replace(side, mean=np.ascontiguousarray(mean), cov=np.ascontiguousarray(cov))
+
+    lam = Gamma(state.lam.shape[keep], state.lam.rate[keep])
+    return replace(state, rows=kept(state.rows), cols=kept(state.cols), lam=lam)
