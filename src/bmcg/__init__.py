@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .estimators import BMCG
+from .loading import load_model
 from .observations import Observations
 
-__all__ = ["Observations"]
+__all__ = ["BMCG", "Observations", "load_model"]
 __version__ = "0.1.0"

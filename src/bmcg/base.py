@@ -236,7 +236,9 @@ class MatrixCompleter(BaseEstimator):
         model.frame_backend_ = header["frame_backend"]
         for side, word in (("row", "row"), ("col", "column")):
             stored = arrays.pop(f"{side}_labels", None)
-            setattr(model, f"{side}_labels_", None if stored is None else Labels.decode(stored, word))
+            setattr(
+                model, f"{side}_labels_", None if stored is None else Labels.decode(stored, word)
+            )
         model.fitted_ = cls._fitted_type.from_arrays(arrays)
         return model
 

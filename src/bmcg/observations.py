@@ -327,7 +327,9 @@ def _factorise(
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     given = as_label_array(names)
     if given.dtype.kind == "f" and np.isnan(given).any():
-        raise ValueError(f"{side} labels must not be missing, but line {np.isnan(given).argmax()} is")
+        raise ValueError(
+            f"{side} labels must not be missing, but line {np.isnan(given).argmax()} is"
+        )
     if known is not None:
         all_labels = as_label_array(known)
         return Labels(all_labels, side).positions(given, f"{side} labels"), all_labels

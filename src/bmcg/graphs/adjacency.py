@@ -50,7 +50,9 @@ def _checked(A: sp.csr_array, argument: str) -> sp.csr_array:
     A = sp.csr_array(A, dtype=np.float64, copy=True)
     A.sum_duplicates()
     if not np.isfinite(A.data).all():
-        raise ValueError(f"{argument}: weights must be finite, found {_first(A, ~np.isfinite(A.data))}")
+        raise ValueError(
+            f"{argument}: weights must be finite, found {_first(A, ~np.isfinite(A.data))}"
+        )
     if (A.data < 0).any():
         raise ValueError(
             f"{argument}: weights must not be negative, found {_first(A, A.data < 0)}; "

@@ -75,7 +75,9 @@ class GraphStack:
     weights: NDArray[np.float64]
     names: tuple[str, ...]
 
-    def precision(self, strengths: Sequence[float] | NDArray[np.float64], ridge: float) -> Precision:
+    def precision(
+        self, strengths: Sequence[float] | NDArray[np.float64], ridge: float
+    ) -> Precision:
         """Σ_g strength_g L_g + ridge·I on the pattern of the union."""
         w = np.asarray(strengths, dtype=np.float64) @ self.weights
         return _assemble(self.n, self.heads, self.tails, w, float(ridge))

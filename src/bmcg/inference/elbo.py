@@ -45,7 +45,9 @@ def _factors(factors: Factors, half: Half, lam: Gamma) -> float:
     """⟨ln p(U|λ)⟩ − ⟨ln q(U)⟩; the terms in ln 2π cancel."""
     n, k = factors.mean.shape
     prior = 0.5 * (
-        n * float(np.sum(_mean_log(lam))) + k * half.prior.log_det - float(lam.mean @ np.diag(factors.energy))
+        n * float(np.sum(_mean_log(lam)))
+        + k * half.prior.log_det
+        - float(lam.mean @ np.diag(factors.energy))
     )
     return prior + 0.5 * (n * k - factors.log_det)
 

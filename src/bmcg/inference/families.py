@@ -68,7 +68,12 @@ def covariance(
     if family == "column":
         D = tau * G[:, diagonal]
         var, log_det = engine.columns(prior, D, lam)
-        return var, float(log_det.sum()), log_det, np.diag((n - np.einsum("ir,ir->r", D, var)) / lam)
+        return (
+            var,
+            float(log_det.sum()),
+            log_det,
+            np.diag((n - np.einsum("ir,ir->r", D, var)) / lam),
+        )
     conditionals = np.log(system.blocks[:, diagonal]).sum(axis=0)
     if family == "row":
         cov = system.inverse
@@ -76,6 +81,13 @@ def covariance(
     cov, log_det = engine.blocks(prior, system, tau * G)
     spread = (n * np.eye(len(lam)) - tau * product_sum(G, cov)) / lam[:, None]
     return cov, log_det, conditionals, (spread + spread.T) / 2
+
+
+def data_precision(family: Family, G: Array, tau: float) -> Array:
+    """What draws from q need besides the prior: see `Fit`."""
+    if family == "column":
+        return tau * G[:, packed_diagonal(packed_rank(G.shape[1]))]
+    return tau * G if family == "joint" else np.empty((0, 0))
 
 
 def product_sum(G: Array, C: Array) -> Array:

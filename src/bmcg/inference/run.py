@@ -15,6 +15,7 @@ from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from ..linalg.engines import EngineName, choose_engine
 from ..observations import Observations, View
+from . import families
 from .elbo import elbo
 from .families import Family
 from .pruning import drop, surplus
@@ -89,6 +90,9 @@ class Fit:
     interrupted : bool
         Whether Ctrl-C ended it.
     rows, cols : Half
+    row_data_precision, col_data_precision : ndarray
+        What the observations add to the prior precision of each side, as the family keeps it:
+        τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
     """
 
     state: State
@@ -99,6 +103,8 @@ class Fit:
     interrupted: bool
     rows: Half
     cols: Half
+    row_data_precision: Array
+    col_data_precision: Array
 
 
 def run(
@@ -197,15 +203,15 @@ class _Loop:
             interrupted,
             self.rows,
             self.cols,
+            *self.data_precisions,
         )
 
     def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:
         if number:
             state = rotate(state, self.settings.prior)
-        state, U, V = sweep(
-            self.settings.family, self.rows, self.cols, self.settings.prior, state
-        )
-        self.best = state
+        tau = float(state.tau.mean)
+        state, U, V = sweep(self.settings.family, self.rows, self.cols, self.settings.prior, state)
+        self._keep(state, U, V, tau)
         gain = self._record(state, number)
         size = max(abs(self.trace[-1]), self.n_observed)
         if gain > PLATEAU * self.n_observed or last_sweep:
@@ -214,6 +220,13 @@ class _Loop:
         if changed is not None:
             return changed, False
         return state, gain <= self.settings.tol * size
+
+    def _keep(self, state: State, U: FactorUpdate, V: FactorUpdate, tau: float) -> None:
+        self.best = state
+        family = self.settings.family
+        self.data_precisions = [
+            families.data_precision(family, update.grams, tau) for update in (U, V)
+        ]
 
     def _record(self, state: State, number: int) -> float:
         bound = elbo(state, self.rows, self.cols, self.settings.prior) + self.shift
@@ -224,14 +237,10 @@ class _Loop:
         if self.callback is not None:
             noise = self.scale / float(np.sqrt(state.tau.mean))
             seconds = time.perf_counter() - self.started
-            self.callback(
-                Progress(number + 1, bound, gain, state.rank, noise, seconds, state)
-            )
+            self.callback(Progress(number + 1, bound, gain, state.rank, noise, seconds, state))
         return gain
 
-    def _reshape(
-        self, state: State, U: FactorUpdate, V: FactorUpdate, number: int
-    ) -> State | None:
+    def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
         """The state with columns dropped or added, or None where neither is due."""
         settings = self.settings
         dead = surplus(settings.family, state, self.rows, self.cols, settings.prior, U, V)

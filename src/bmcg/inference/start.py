@@ -20,9 +20,7 @@ def initial_state(rows: Half, cols: Half, family: Family, rank: int, seed: int) 
     The first update draws on V alone; U is there for the shapes.
     """
     rng = np.random.default_rng([seed, 0])
-    sides = [
-        _random_factors(rng, half.side.n, rank, rank**-0.25, family) for half in (rows, cols)
-    ]
+    sides = [_random_factors(rng, half.side.n, rank, rank**-0.25, family) for half in (rows, cols)]
     return State(
         sides[0],
         sides[1],

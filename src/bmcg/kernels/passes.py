@@ -132,9 +132,7 @@ def cholesky_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> Array:
     """Lower Cholesky factors (n, k(k+1)/2) of packed positive semidefinite blocks."""
     out = np.empty(P.shape)
     work = P.shape[1] * max(1, int(np.sqrt(P.shape[1])))
-    pool.over_rows(
-        lambda a, b: kernels.cholesky_blocks(P, out, a, b), _even_bounds(len(P), work)
-    )
+    pool.over_rows(lambda a, b: kernels.cholesky_blocks(P, out, a, b), _even_bounds(len(P), work))
     return out
 
 

@@ -174,4 +174,4 @@ def _exact_pays(
         draws = n_samples * 60.0 * (precision.n + len(precision.data)) * rank
         memory = 64.0 * symbolic.panel_size
     # Exact variances are worth more than their time; a factor must also fit.
-    return exact < 20.0 * draws and memory < 4e9
+    return exact < 5.0 * draws and memory < 4e9

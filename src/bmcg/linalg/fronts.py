@@ -44,8 +44,9 @@ def factor_lanes(F, w, lanes):  # type: ignore[no-untyped-def]
 def inverse_lanes(F, L, lanes):  # type: ignore[no-untyped-def]
     """Takahashi's recursion on one front.
 
-    F is (f, f, K) with the inverse over the later rows in place (both triangles); L is the factor's
-    (f, w, K) panel. Fills the rest of F: z_j = -Z y and Z_jj = 1/L_jj² - yᵀ z_j with y = L_j / L_jj.
+    F is (f, f, K) with the inverse over the later rows in place, both triangles; L is the
+    factor's (f, w, K) panel. Fills the rest of F: with y = L_j / L_jj, z_j = -Z y and
+    Z_jj = 1 / L_jj² - yᵀ z_j.
     """
     f, w = L.shape[0], L.shape[1]
     K = len(lanes)
@@ -102,11 +103,11 @@ def _invert_block(L, T):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def factor_dense(F, w):  # type: ignore[no-untyped-def]
-    """Factor the first w columns of the (f, f) front in place; lower triangle only."""
+def _factor_strip(F, o0, o1):  # type: ignore[no-untyped-def]
+    """Factor columns o0:o1 of F, all rows below included, leaving later columns alone."""
     f = F.shape[0]
-    for j0 in range(0, w, _BLOCK):
-        j1 = min(w, j0 + _BLOCK)
+    for j0 in range(o0, o1, _BLOCK):
+        j1 = min(o1, j0 + _BLOCK)
         A = F[j0:j1, j0:j1].copy()
         failed = _factor_block(A)
         if failed >= 0:
@@ -118,26 +119,52 @@ def factor_dense(F, w):  # type: ignore[no-untyped-def]
         _invert_block(A, T)
         B = np.dot(F[j1:, j0:j1].copy(), T.T.copy())
         F[j1:, j0:j1] = B
-        Bt = B.T.copy()
-        for i0 in range(j1, f, _STRIP):
-            i1 = min(f, i0 + _STRIP)
-            F[i0:i1, j1:i1] -= np.dot(B[i0 - j1 : i1 - j1], Bt[:, : i1 - j1].copy())
+        if j1 < o1:
+            F[j1:, j1:o1] -= np.dot(B, B[: o1 - j1].T.copy())
     return -1
 
 
 @_jit
+def factor_dense(F, w):  # type: ignore[no-untyped-def]
+    """Factor the first w columns of the (f, f) front in place; lower triangle only."""
+    f = F.shape[0]
+    for o0 in range(0, w, _STRIP):
+        o1 = min(w, o0 + _STRIP)
+        failed = _factor_strip(F, o0, o1)
+        if failed >= 0:
+            return failed
+        if o1 < f:
+            B = F[o1:, o0:o1].copy()
+            Bt = B.T.copy()
+            for i0 in range(o1, f, _STRIP):
+                i1 = min(f, i0 + _STRIP)
+                F[i0:i1, o1:i1] -= np.dot(B[i0 - o1 : i1 - o1], Bt[:, : i1 - o1].copy())
+    return -1
+
+
+@_jit
+def _invert_rows(L, T, i0, i1, step):  # type: ignore[no-untyped-def]
+    """Rows i0:i1 of T = L⁻¹ left of their diagonal block, which T already holds."""
+    D = T[i0:i1, i0:i1].copy()
+    for c0 in range(0, i0, step):
+        c1 = min(i0, c0 + step)
+        above = np.dot(L[i0:i1, c0:i0].copy(), T[c0:i0, c0:c1].copy())
+        T[i0:i1, c0:c1] = -np.dot(D, above)
+
+
+@_jit
 def _invert_triangle(L):  # type: ignore[no-untyped-def]
-    """L⁻¹ of a lower-triangular (w, w) matrix, block row by block row."""
+    """L⁻¹ of a lower-triangular (w, w) matrix: diagonal strips by blocks, then the rest."""
     w = L.shape[0]
     T = np.zeros((w, w))
-    for i0 in range(0, w, _BLOCK):
-        i1 = min(w, i0 + _BLOCK)
-        D = np.empty((i1 - i0, i1 - i0))
-        _invert_block(L[i0:i1, i0:i1], D)
-        T[i0:i1, i0:i1] = D
-        if i0 > 0:
-            above = np.dot(L[i0:i1, :i0].copy(), T[:i0, :i0].copy())
-            T[i0:i1, :i0] = -np.dot(D, above)
+    for o0 in range(0, w, _STRIP):
+        o1 = min(w, o0 + _STRIP)
+        strip, inverse = L[o0:o1, o0:o1], T[o0:o1, o0:o1]
+        for i0 in range(0, o1 - o0, _BLOCK):
+            i1 = min(o1 - o0, i0 + _BLOCK)
+            _invert_block(strip[i0:i1, i0:i1], inverse[i0:i1, i0:i1])
+            _invert_rows(strip, inverse, i0, i1, _STRIP)
+        _invert_rows(L, T, o0, o1, _STRIP)
     return T
 
 

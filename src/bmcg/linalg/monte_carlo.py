@@ -77,15 +77,25 @@ class MonteCarloEngine:
         return _rao_blackwell(1.0 / pivot, shifts)
 
     def draw_columns(
-        self, prior: SidePrior, D: Array, lam: Array, n_samples: int | None = None
+        self,
+        prior: SidePrior,
+        D: Array,
+        lam: Array,
+        n_samples: int | None = None,
+        independent: bool = False,
     ) -> Array:
-        """Draws of N(0, (diag(D_r) + λ_r L)⁻¹) for every column, (n, k, s)."""
+        """Draws of N(0, (diag(D_r) + λ_r L)⁻¹) for every column, (n, k, s).
+
+        Estimates of variances may share the noise between columns; draws of all of them
+        together must be `independent`.
+        """
+        count, k = n_samples or self.n_samples, len(lam)
         rng = np.random.default_rng([self.seed, 1])
-        own, graph = _noise(rng, prior.precision, n_samples or self.n_samples)
-        rhs = (
-            np.sqrt(D)[:, :, None] * own[:, None, :]
-            + np.sqrt(lam)[None, :, None] * graph[:, None, :]
-        )
+        own, graph = _noise(rng, prior.precision, count * k if independent else count)
+        shape = (len(D), k if independent else 1, count)
+        rhs = np.sqrt(D)[:, :, None] * own.reshape(shape) + np.sqrt(lam)[
+            None, :, None
+        ] * graph.reshape(shape)
         apply, precondition = _column_operators(prior, D, lam, rhs.shape[2])
         flat = rhs.reshape(len(D), -1)
         found = conjugate_gradient(

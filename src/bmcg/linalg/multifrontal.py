@@ -45,31 +45,69 @@ def _take_child(F, U, relative, lanes):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _factor_front(F, w, lanes):  # type: ignore[no-untyped-def]
+def _copy(target, source, lanes):  # type: ignore[no-untyped-def]
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            for r in range(len(lanes)):
+                target[i, j, r] = source[i, j, r]
+
+
+@_jit
+def _copy_lower(target, source, lanes):  # type: ignore[no-untyped-def]
+    for i in range(source.shape[0]):
+        for j in range(i + 1):
+            for r in range(len(lanes)):
+                target[i, j, r] = source[i, j, r]
+
+
+@_jit
+def _split(F, A, lower, lanes):  # type: ignore[no-untyped-def]
+    """(f, g, K) lanes into the K matrices of A, (K, f, g)."""
+    for i in range(F.shape[0]):
+        for j in range(i + 1 if lower else F.shape[1]):
+            for r in range(len(lanes)):
+                A[r, i, j] = F[i, j, r]
+
+
+@_jit
+def _merge(A, F, lower, lanes):  # type: ignore[no-untyped-def]
+    for i in range(F.shape[0]):
+        for j in range(i + 1 if lower else F.shape[1]):
+            for r in range(len(lanes)):
+                F[i, j, r] = A[r, i, j]
+
+
+@_jit
+def _factor_front(F, w, work, lanes):  # type: ignore[no-untyped-def]
     f, K = F.shape[0], len(lanes)
     if not _use_products(f, w, K):
         return factor_lanes(F, w, lanes)
-    A = np.empty((f, f))
+    if K == 1:
+        return factor_dense(F.reshape(f, f), w)
+    A = work[: K * f * f].reshape(K, f, f)
+    _split(F, A, True, lanes)
     for r in range(K):
-        A[:, :] = F[:, :, r]
-        failed = factor_dense(A, w)
+        failed = factor_dense(A[r], w)
         if failed >= 0:
             return failed
-        F[:, :, r] = A
+    _merge(A, F, True, lanes)
     return -1
 
 
 @_jit
-def _inverse_front(F, L, lanes):  # type: ignore[no-untyped-def]
+def _inverse_front(F, L, work, lanes):  # type: ignore[no-untyped-def]
     f, w, K = F.shape[0], L.shape[1], len(lanes)
     if not _use_products(f, w, K):
         inverse_lanes(F, L, lanes)
-        return
-    A = np.empty((f, f))
-    for r in range(K):
-        A[:, :] = F[:, :, r]
-        inverse_dense(A, L[:, :, r].copy())
-        F[:, :, r] = A
+    elif K == 1:
+        inverse_dense(F.reshape(f, f), L.reshape(f, w))
+    else:
+        A, panels = work[: K * f * f].reshape(K, f, f), np.empty((K, f, w))
+        _split(F, A, False, lanes)
+        _split(L, panels, False, lanes)
+        for r in range(K):
+            inverse_dense(A[r], panels[r])
+        _merge(A, F, False, lanes)
 
 
 @_jit
@@ -80,6 +118,7 @@ def factor(fronts, panels, lanes):  # type: ignore[no-untyped-def]
     """
     K, S = len(lanes), len(fronts.children)
     space, stack = np.empty((fronts.front_size, K)), np.empty((fronts.stack_size, K))
+    work = np.empty(fronts.front_size * K)  # touched by large fronts of several lanes alone
     waiting = np.empty(S, np.int64)
     top, free = 0, 0
     for s in range(S):
@@ -87,8 +126,8 @@ def factor(fronts, panels, lanes):  # type: ignore[no-untyped-def]
         f = fronts.row_ptr[s + 1] - fronts.row_ptr[s]
         panel = panels[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)
         F = space[: f * f].reshape(f, f, K)
-        F[:, :w] = panel
-        F[:, w:] = 0.0
+        _copy(F, panel, lanes)
+        F[w:, w:] = 0.0
         for _ in range(fronts.children[s]):
             top -= 1
             c = waiting[top]
@@ -97,12 +136,13 @@ def factor(fronts, panels, lanes):  # type: ignore[no-untyped-def]
             m = len(relative)
             free -= m * m
             _add_child(F, stack[free : free + m * m].reshape(m, m, K), relative, lanes)
-        failed = _factor_front(F, w, lanes)
+        failed = _factor_front(F, w, work, lanes)
         if failed >= 0:
             return fronts.first[s] + failed
-        panel[:, :] = F[:, :w]
+        _copy(panel, F[:, :w], lanes)
         if f > w:
-            stack[free : free + (f - w) ** 2].reshape(f - w, f - w, K)[:, :] = F[w:, w:]
+            U = stack[free : free + (f - w) ** 2].reshape(f - w, f - w, K)
+            _copy_lower(U, F[w:, w:], lanes)
             free += (f - w) ** 2
             waiting[top] = s
             top += 1
@@ -117,6 +157,7 @@ def selected_inverse(fronts, panels, out, lanes):  # type: ignore[no-untyped-def
     """
     K, S = len(lanes), len(fronts.children)
     space, stack = np.empty((fronts.front_size, K)), np.empty((fronts.stack_size, K))
+    work = np.empty(fronts.front_size * K)  # touched by large fronts of several lanes alone
     child_ptr, child_lists = _child_lists(fronts)
     free = 0
     for s in range(S - 1, -1, -1):
@@ -126,9 +167,10 @@ def selected_inverse(fronts, panels, out, lanes):  # type: ignore[no-untyped-def
         F = space[: f * f].reshape(f, f, K)
         if f > w:
             free -= (f - w) ** 2
-            F[w:, w:] = stack[free : free + (f - w) ** 2].reshape(f - w, f - w, K)
-        _inverse_front(F, L, lanes)
-        out[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)[:, :] = F[:, :w]
+            _copy(F[w:, w:], stack[free : free + (f - w) ** 2].reshape(f - w, f - w, K), lanes)
+        _inverse_front(F, L, work, lanes)
+        Z = out[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)
+        _copy(Z, F[:, :w], lanes)
         for c in child_lists[child_ptr[s] : child_ptr[s + 1]]:
             tail = fronts.row_ptr[c] + fronts.first[c + 1] - fronts.first[c]
             relative = fronts.relative[tail : fronts.row_ptr[c + 1]]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from bmcg.linalg import multifrontal
 from bmcg.linalg.dense import SelectedInverse, check_blocks, check_columns
+from bmcg.linalg.panels import block_diagonals, block_panels, column_panels, node_blocks
 from bmcg.linalg.symbolic import Fronts, Symbolic
 
 Float = NDArray[np.float64]
-Int64 = NDArray[np.int64]
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 LANES = 8  # doubles in a cache line; matrices factored side by side
@@ -70,8 +70,9 @@ class BlockFactor:
     @property
     def logdet(self) -> float:
         """Log-determinant of the precision."""
-        places = _block_diagonals(self.symbolic, self.symbolic.diagonal_position, self.k)
-        return float(2.0 * np.log(self.panels[places, 0]).sum())
+        positions = self.symbolic.diagonal_position
+        pivots = block_diagonals(self.symbolic, positions, self.panels, self.k)
+        return float(2.0 * np.log(pivots).sum())
 
 
 def inverse_columns(
@@ -182,9 +183,8 @@ def inverse_blocks(
     logdet = factor.logdet
     inverse, k = factor.panels, factor.k
     multifrontal.selected_inverse(factor.fronts, inverse, inverse, (0,))
-    diagonal = inverse[_block_entries(symbolic, symbolic.diagonal_position, k), 0]
-    places = _block_diagonals(symbolic, symbolic.entry_position, k) if edges else None
-    return SelectedInverse(diagonal, logdet, None if places is None else inverse[places, 0])
+    on_edges = block_diagonals(symbolic, symbolic.entry_position, inverse, k) if edges else None
+    return SelectedInverse(node_blocks(symbolic, inverse, k), logdet, on_edges)
 
 
 def factor_blocks(symbolic: Symbolic, data: Float, B: Float, lam: Float) -> BlockFactor:
@@ -192,10 +192,7 @@ def factor_blocks(symbolic: Symbolic, data: Float, B: Float, lam: Float) -> Bloc
     data, B, lam = check_blocks(symbolic, data, B, lam)
     k = len(lam)
     fronts = symbolic.fronts.expand(k)
-    panels = np.zeros((symbolic.panel_size * k * k, 1))
-    entries = _block_diagonals(symbolic, symbolic.entry_position, k)
-    panels[entries, 0] = data[:, None] * lam
-    panels[_block_entries(symbolic, symbolic.diagonal_position, k), 0] += B
+    panels = block_panels(symbolic, data, B, lam)
     failed = multifrontal.factor(fronts, panels, (0,))
     if failed >= 0:
         _raise_indefinite(int(symbolic.order[failed // k]))
@@ -233,9 +230,7 @@ def _factor_batch(
     columns = np.arange(batch.start, batch.stop)
     if len(columns) > 1:
         columns = np.minimum(np.arange(batch.start, batch.start + LANES), batch.stop - 1)
-    panels = np.zeros((symbolic.panel_size, len(columns)))
-    panels[symbolic.entry_position] = data[:, None] * lam[columns]
-    panels[symbolic.diagonal_position] += D[:, columns]
+    panels = column_panels(symbolic, data, D[:, columns], lam[columns])
     lanes = _lanes(panels)
     failed = multifrontal.factor(symbolic.fronts, panels, lanes)
     if failed >= 0:
@@ -290,28 +285,6 @@ def _sweep_blocks(factor: BlockFactor, rhs: Float, lower: bool) -> Float:
 def _check_rhs(rhs: Float, shape: tuple[int, int]) -> None:
     if rhs.shape != shape:
         raise ValueError(f"rhs: shape {rhs.shape}; pass one value per node and column, {shape}")
-
-
-def _block_corners(symbolic: Symbolic, positions: Int64, k: int) -> tuple[Int64, Int64]:
-    """First entry of the k × k block at each scalar panel position, and its panel's row length."""
-    fronts = symbolic.fronts
-    s = np.searchsorted(fronts.panel_ptr, positions, side="right") - 1
-    width = np.diff(fronts.first)[s]
-    row, column = np.divmod(positions - fronts.panel_ptr[s], width)
-    return (fronts.panel_ptr[s] + row * width) * k * k + column * k, width * k
-
-
-def _block_diagonals(symbolic: Symbolic, positions: Int64, k: int) -> Int64:
-    """(len(positions), k) places of the blocks' diagonals."""
-    corner, stride = _block_corners(symbolic, positions, k)
-    return corner[:, None] + np.arange(k) * (stride[:, None] + 1)
-
-
-def _block_entries(symbolic: Symbolic, positions: Int64, k: int) -> Int64:
-    """(len(positions), k, k) places of the blocks' entries."""
-    corner, stride = _block_corners(symbolic, positions, k)
-    within = np.arange(k)
-    return corner[:, None, None] + within[:, None] * stride[:, None, None] + within
 
 
 def _raise_indefinite(node: int) -> None:

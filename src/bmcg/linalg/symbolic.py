@@ -138,16 +138,16 @@ def analyse(
     Symbolic or None
         None when the factor would have more than `max_fill` entries.
     """
-    indptr, indices = np.asarray(indptr, np.int64), np.asarray(indices, np.int32)
-    mirror = _mirror(indptr, indices)
-    n = len(indptr) - 1
-    if max_fill is not None and n + len(indices) // 2 > 2 * max_fill:
+    ptr, ind = np.asarray(indptr, np.int64), np.asarray(indices, np.int32)
+    mirror = _mirror(ptr, ind)
+    n = len(ptr) - 1
+    if max_fill is not None and (n + len(ind)) // 2 > max_fill:
         return None
-    order = minimum_degree(indptr, indices, max_fill)
+    order = minimum_degree(ptr, ind, max_fill)
     if order is None:
         return None
     limit = np.iinfo(np.int64).max if max_fill is None else max_fill
-    parent, counts = _tree(indptr, indices, order, limit)
+    parent, counts = _tree(ptr, ind, order, limit)
     if len(counts) < n:
         return None
     post = _postorder(parent, np.argsort(-counts, kind="stable"))
@@ -155,8 +155,8 @@ def analyse(
     place = np.empty(n + 1, np.int64)
     place[post], place[n] = np.arange(n), -1
     parent = place[np.where(parent[post] < 0, n, parent[post])]
-    fronts, position, diagonal = _lay_out(indptr, indices, mirror, order, parent, counts)
-    return Symbolic(indptr, indices, order, parent, counts, fronts, position, diagonal)
+    fronts, position, diagonal = _lay_out(ptr, ind, mirror, order, parent, counts)
+    return Symbolic(ptr, ind, order, parent, counts, fronts, position, diagonal)
 
 
 def _mirror(indptr: Int64, indices: Int32) -> Int64:
@@ -238,9 +238,12 @@ def _postorder(parent, by_count):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _worth_merging(width, zeros, entries):  # type: ignore[no-untyped-def]
     """Whether fewer, larger fronts make up for storing and multiplying explicit zeros."""
+    import_a=0.15
+    import_b=0.1
+    import_c=0.05
     if width <= 8:
-        return zeros <= 0.15 * entries
-    return zeros <= (0.1 if width <= 32 else 0.05) * entries
+        return zeros <= import_a * entries
+    return zeros <= (import_b if width <= 32 else import_c) * entries
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,240 @@
+"""What was learned: predictions, their spread, draws, and arrays for a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from .graphs.precision import Precision
+from .inference.families import Family, is_column
+from .inference.run import Fit
+from .inference.state import Factors, Gamma
+from .kernels.reference import unpack
+from .kernels.threads import Workers
+from .linalg.monte_carlo import MonteCarloEngine
+from .linalg.system import SidePrior, mean_system, off_diagonal
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Entries handled at once where k×k blocks are gathered.
+BATCH = 200_000
+
+
+@dataclass(frozen=True)
+class SidePosterior:
+    """q of one side, with the precision it came from.
+
+    Attributes
+    ----------
+    factors : Factors
+    precision : Precision
+        L of the prior.
+    data_precision : ndarray of shape (n, k) or (n, k(k+1)/2), or empty
+        What the observations add to the prior precision: τ·diag(G_i) for the `column`
+        family, τ·G_i for `joint`. Draws along the graph need it.
+    """
+
+    factors: Factors
+    precision: Precision
+    data_precision: Array
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The fitted model, in the data's units once multiplied by `scale`.
+
+    Attributes
+    ----------
+    family : {"column", "row", "joint"}
+    rows, cols : SidePosterior
+    lam : Gamma, shape (k,)
+    tau : Gamma
+    scale : float
+        Root mean square of the data.
+    """
+
+    family: Family
+    rows: SidePosterior
+    cols: SidePosterior
+    lam: Gamma
+    tau: Gamma
+    scale: float
+
+    @property
+    def noise_variance(self) -> float:
+        """1 / ⟨τ⟩ in the data's units, squared."""
+        return self.scale**2 / float(self.tau.mean)
+
+    def mean(self, rows: Index, cols: Index) -> Array:
+        """⟨u_i·v_j⟩ at paired positions, shape (n_pairs,)."""
+        U, V = self.rows.factors.mean, self.cols.factors.mean
+        out = np.empty(len(rows))
+        for at in _batches(len(rows)):
+            out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
+        return self.scale * out
+
+    def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
+        """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
+        out = np.empty(len(rows))
+        for at in _batches(len(rows)):
+            out[at] = self._spread(rows[at], cols[at])
+        out *= self.scale**2
+        return out + self.noise_variance if include_noise else out
+
+    def _spread(self, rows: Index, cols: Index) -> Array:
+        """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
+        F, G = self.rows.factors, self.cols.factors
+        u, v = F.mean[rows], G.mean[cols]
+        if is_column(F):
+            a, b = F.cov[rows], G.cov[cols]
+            return np.einsum("pr->p", u * u * b + v * v * a + a * b)
+        C_u, C_v = unpack(F.cov[rows]), unpack(G.cov[cols])
+        return (
+            np.einsum("pr,prs,ps->p", u, C_v, u, optimize=True)
+            + np.einsum("pr,prs,ps->p", v, C_u, v, optimize=True)
+            + np.einsum("prs,prs->p", C_u, C_v)
+        )
+
+    def matrix(self) -> Array:
+        """Every entry's mean, shape (m, n)."""
+        return self.scale * (self.rows.factors.mean @ self.cols.factors.mean.T)
+
+    def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
+        """Joint draws of entries from q, shape (n_draws, n_pairs)."""
+        out = np.empty((n_draws, len(rows)))
+        draws_u = _Draws(self.family, self.rows, self.lam.mean, [seed, 0])
+        draws_v = _Draws(self.family, self.cols, self.lam.mean, [seed, 1])
+        rng = np.random.default_rng([seed, 2])
+        for d in range(n_draws):
+            U, V = draws_u.next(), draws_v.next()
+            out[d] = self.scale * np.einsum("pr,pr->p", U[rows], V[cols])
+            if include_noise:
+                out[d] += np.sqrt(self.noise_variance) * rng.standard_normal(len(rows))
+        return out
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays for a model file."""
+        arrays: dict[str, NDArray[Any]] = {
+            "lam_shape": self.lam.shape,
+            "lam_rate": self.lam.rate,
+            "tau": np.array([self.tau.shape, self.tau.rate]),
+            "scale": np.array([self.scale]),
+            "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
+        }
+        for name, side in (("row", self.rows), ("col", self.cols)):
+            L = side.precision
+            arrays |= {
+                f"{name}_mean": side.factors.mean,
+                f"{name}_cov": side.factors.cov,
+                f"{name}_energy": side.factors.energy,
+                f"{name}_log_det": np.array([side.factors.log_det]),
+                f"{name}_data_precision": side.data_precision,
+                f"{name}_indptr": L.indptr,
+                f"{name}_indices": L.indices,
+                f"{name}_prior": L.data,
+                f"{name}_diagonal": L.diagonal,
+                f"{name}_heads": L.heads,
+                f"{name}_tails": L.tails,
+                f"{name}_weights": L.weights,
+                f"{name}_ridge": np.array([L.ridge]),
+            }
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of `to_arrays`."""
+        family: Any = bytes(arrays["family"]).decode()
+        sides = [_side_from_arrays(arrays, name) for name in ("row", "col")]
+        shape, rate = arrays["tau"]
+        return cls(
+            family,
+            sides[0],
+            sides[1],
+            Gamma(arrays["lam_shape"], arrays["lam_rate"]),
+            Gamma(np.asarray(shape), np.asarray(rate)),
+            float(arrays["scale"][0]),
+        )
+
+    @classmethod
+    def from_fit(cls, fit: Fit, family: Family) -> Self:
+        """What a finished fit leaves behind."""
+        state = fit.state
+        sides = [
+            SidePosterior(factors, half.prior.precision, data_precision)
+            for factors, half, data_precision in (
+                (state.rows, fit.rows, fit.row_data_precision),
+                (state.cols, fit.cols, fit.col_data_precision),
+            )
+        ]
+        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale)
+
+
+def _batches(n: int) -> list[slice]:
+    return [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
+
+
+def _side_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> SidePosterior:
+    def part(key: str) -> NDArray[Any]:
+        return arrays[f"{name}_{key}"]
+
+    precision = Precision(
+        part("indptr"),
+        part("indices"),
+        part("prior"),
+        part("diagonal"),
+        part("heads"),
+        part("tails"),
+        part("weights"),
+        float(part("ridge")[0]),
+    )
+    factors = Factors(part("mean"), part("cov"), float(part("log_det")[0]), part("energy"))
+    return SidePosterior(factors, precision, part("data_precision"))
+
+
+class _Draws:
+    """A stream of draws of one side's factors, each (n, k)."""
+
+    def __init__(self, family: Family, side: SidePosterior, lam: Array, seed: list[int]) -> None:
+        self.family, self.side, self.lam = family, side, lam
+        self.rng = np.random.default_rng(seed)
+        self.pool = Workers(1)
+        coupling = off_diagonal(side.precision, self.pool)
+        self.prior = SidePrior(side.precision, coupling, 0.0)
+        self.roots: Array | None = None
+
+    def next(self) -> Array:
+        """One draw."""
+        mean = self.side.factors.mean
+        if self.family == "row" or self.prior.coupling is None:
+            return mean + self._independent(mean.shape)
+        engine = MonteCarloEngine(self.pool, int(self.rng.integers(2**31)), 1, tol=1e-6)
+        if self.family == "column":
+            draws = engine.draw_columns(
+                self.prior, self.side.data_precision, self.lam, independent=True
+            )
+            return mean + draws[:, :, 0]
+        system = mean_system(self.side.data_precision, 1.0, self.lam, self.prior, self.pool)
+        return mean + engine.draw_blocks(self.prior, system, self.side.data_precision)[0]
+
+    def _independent(self, shape: tuple[int, ...]) -> Array:
+        noise = self.rng.standard_normal(shape)
+        cov = self.side.factors.cov
+        if cov.shape == shape:
+            return np.sqrt(cov) * noise
+        if self.roots is None:
+            self.roots = np.linalg.cholesky(unpack(cov))
+        return np.einsum("irs,is->ir", self.roots, noise)
+
+
+def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
+    """Central Gaussian interval of the given probability."""
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")
+    width = float(scipy.special.ndtri(0.5 + level / 2))
+    return mean - width * std, mean + width * std
