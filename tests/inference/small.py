@@ -1,0 +1,116 @@
+"""Small dense problems and brute-force formulas that the inference tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import digamma, gammaln
+
+from bmcg.graphs import knn_graph
+from bmcg.graphs.precision import graph_precision, identity_precision
+from bmcg.inference.elbo import elbo
+from bmcg.inference.start import initial_state
+from bmcg.inference.updates import Half, Prior, expected_squared_error, sweep, update_factors
+from bmcg.inference.updates import update_lambda as fast_lambda
+from bmcg.inference.updates import update_tau as fast_tau
+from bmcg.kernels.passes import Side
+from bmcg.kernels.reference import unpack
+from bmcg.kernels.threads import Workers
+from bmcg.linalg.engines import DenseEngine, DiagonalEngine
+
+PRIOR = Prior()
+
+
+@dataclass(frozen=True)
+class Problem:
+    M: np.ndarray
+    mask: np.ndarray
+    rows: Half
+    cols: Half
+
+    @property
+    def L_r(self):
+        return self.rows.prior.precision.toarray()
+
+    @property
+    def L_c(self):
+        return self.cols.prior.precision.toarray()
+
+
+def make_problem(seed=0, m=9, n=7, graphs=True, density=0.6, ridge=0.1):
+    rng = np.random.default_rng(seed)
+    M = rng.normal(size=(m, 2)) @ rng.normal(size=(2, n)) + 0.3 * rng.normal(size=(m, n))
+    mask = rng.random((m, n)) < density
+    mask[0, 0] = True
+    mask[2] = False
+    M = np.where(mask, M, 0.0)
+    pool = Workers(1)
+    halves = []
+    for data, size in ((mask, m), (mask.T, n)):
+        view = sp.csr_array(data.astype(float))
+        values = (M if data is mask else M.T)[data]
+        side = Side(view.indptr.astype(np.int64), view.indices.astype(np.int32), values, pool)
+        if graphs:
+            L = graph_precision(knn_graph(rng.normal(size=(size, 2)), n_neighbors=3), ridge)
+        else:
+            L = identity_precision(size)
+        engine = DenseEngine(pool) if graphs else DiagonalEngine()
+        halves.append(Half(side, engine.prepare(L), engine))
+    return Problem(M, mask.astype(float), halves[0], halves[1])
+
+
+def start(problem, family, k=3, seed=0, sweeps=1):
+    state = initial_state(problem.rows, problem.cols, family, k, seed)
+    for _ in range(sweeps):
+        state, _, _ = sweep(family, problem.rows, problem.cols, PRIOR, state, gain_tol=0.0)
+    return state
+
+
+def blocks(factors):
+    """Covariance blocks (n, k, k) of any family."""
+    if factors.cov.shape == factors.mean.shape:
+        return np.einsum("ir,rs->irs", factors.cov, np.eye(factors.rank))
+    return unpack(factors.cov)
+
+
+def brute_error(problem, rows, cols):
+    """⟨‖Ω∘(M − UVᵀ)‖²⟩ entry by entry."""
+    C_u, C_v, total = blocks(rows), blocks(cols), 0.0
+    for i, j in zip(*np.nonzero(problem.mask), strict=True):
+        u, v = rows.mean[i], cols.mean[j]
+        total += (problem.M[i, j] - u @ v) ** 2
+        total += u @ C_v[j] @ u + v @ C_u[i] @ v + np.trace(C_u[i] @ C_v[j])
+    return total
+
+
+def brute_gamma_terms(q, shape, rate):
+    """⟨ln p⟩ + entropy of Gamma distributions, from their definitions."""
+    log_mean = digamma(q.shape) - np.log(q.rate)
+    expected = shape * np.log(rate) - gammaln(shape) + (shape - 1) * log_mean - rate * q.mean
+    entropy = q.shape - np.log(q.rate) + gammaln(q.shape) + (1 - q.shape) * digamma(q.shape)
+    return float(np.sum(expected + entropy))
+
+
+def single_updates(problem, family, state):
+    """The four updates one at a time; yields the state after each."""
+    exact = {"gain_tol": 0.0, "max_steps": 500}
+    tau, lam = float(state.tau.mean), state.lam.mean
+    U = update_factors(family, problem.rows, state.cols, state.rows.mean, tau, lam, **exact)
+    error = expected_squared_error(problem.rows, U, state.cols)
+    state = replace(state, rows=U.factors, squared_error=error)
+    yield "u", state
+    V = update_factors(family, problem.cols, state.rows, state.cols.mean, tau, lam, **exact)
+    error = expected_squared_error(problem.cols, V, state.rows)
+    state = replace(state, cols=V.factors, squared_error=error)
+    yield "v", state
+    state = replace(state, lam=fast_lambda(PRIOR, state.rows, state.cols))
+    yield "lambda", state
+    n_observed = len(problem.rows.side.values)
+    state = replace(state, tau=fast_tau(PRIOR, n_observed, state.squared_error))
+    yield "tau", state
+
+
+def bound(problem, state):
+    return elbo(state, problem.rows, problem.cols, PRIOR)
