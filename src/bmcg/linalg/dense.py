@@ -127,7 +127,7 @@ def dense_blocks(
     """
     data, B, lam = check_blocks(pattern, data, B, lam)
     n, k = B.shape[:2]
-    Q = np.kron(_to_dense(pattern, data), np.diag(lam))
+    Q = np.asarray(np.kron(_to_dense(pattern, data), np.diag(lam)), np.float64)
     blocks = Q.reshape(n, k, n, k)
     nodes = np.arange(n)
     blocks[nodes, :, nodes, :] += B

@@ -121,7 +121,7 @@ def inverse_from_factor(
     factor: ColumnFactor, *, edges: bool = False, map_batches: Mapper = map
 ) -> SelectedInverse:
     """As `inverse_columns`, from a factor that is kept."""
-    symbolic = factor.symbolic
+    symbolic, logdet = factor.symbolic, factor.logdet
 
     def invert(batch: slice) -> tuple[Float, Float, Float | None]:
         panels = factor.panels[batch.start // LANES]
@@ -129,7 +129,7 @@ def inverse_from_factor(
         multifrontal.selected_inverse(symbolic.fronts, panels, inverse, _lanes(panels))
         width = batch.stop - batch.start
         on_edges = inverse[symbolic.entry_position, :width] if edges else None
-        return inverse[symbolic.diagonal_position, :width], factor.logdet[batch], on_edges
+        return inverse[symbolic.diagonal_position, :width], logdet[batch], on_edges
 
     return _collect(symbolic, factor.k, edges, map_batches, invert)
 

@@ -238,12 +238,9 @@ def _postorder(parent, by_count):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _worth_merging(width, zeros, entries):  # type: ignore[no-untyped-def]
     """Whether fewer, larger fronts make up for storing and multiplying explicit zeros."""
-    import_a=0.15
-    import_b=0.1
-    import_c=0.05
     if width <= 8:
-        return zeros <= import_a * entries
-    return zeros <= (import_b if width <= 32 else import_c) * entries
+        return zeros <= 0.15 * entries
+    return zeros <= (0.1 if width <= 32 else 0.05) * entries
 
 
 @njit(cache=True, nogil=True)
