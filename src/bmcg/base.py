@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -15,9 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .graphs.adjacency import as_adjacency
-from .labels import Labels
+from .labels import Labels, as_label_array
 from .observations import Observations
 from .storage import write_model
+from .tables import like, wide_frame
 
 Array = NDArray[np.float64]
 
@@ -77,11 +77,13 @@ class MatrixCompleter(BaseEstimator):
         m, n = observations.shape
         A = self._adjacency(row_graph, m, observations.row_labels, "row_graph")
         B = self._adjacency(col_graph, n, observations.col_labels, "col_graph")
-        self._remember(X, observations)
+        self._remember(observations)
         self.fitted_ = self._fit(observations, A, B)
         return self
 
-    def predict(self, rows: Any, cols: Any, return_std: bool = False, **options: Any) -> Any:
+    def predict(
+        self, rows: Any, cols: Any, return_std: bool = False, *, include_noise: bool = True
+    ) -> Any:
         """Predicted entries at pairs of rows and columns.
 
         Parameters
@@ -90,18 +92,20 @@ class MatrixCompleter(BaseEstimator):
             Broadcast against each other. Labels where the data had them.
         return_std : bool
             Also return the standard deviation of a new observation.
+        include_noise : bool
+            False for the standard deviation of the entry itself.
 
         Returns
         -------
-        mean : ndarray of shape (n_pairs,), or a Series with the index of a pandas `rows`
+        mean : ndarray of shape (n_pairs,), or a series like `rows` where that is one
+            A pandas series keeps its index.
         std : likewise, only with `return_std`
         """
         i, j = self._pairs(rows, cols)
-        mean = self._like(rows, self._mean(i, j))
+        mean = like(self._mean(i, j), rows, cols)
         if not return_std:
             return mean
-        std = np.sqrt(self._variance(i, j, options.pop("include_noise", True)))
-        return mean, self._like(rows, std)
+        return mean, like(np.sqrt(self._variance(i, j, include_noise)), rows, cols)
 
     def complete(self, *, memory_limit: int = MEMORY_LIMIT) -> Any:
         """The whole matrix, every entry predicted.
@@ -114,6 +118,7 @@ class MatrixCompleter(BaseEstimator):
         Returns
         -------
         ndarray of shape (m, n), or a data frame with the labels where one was fitted
+            Where the frame's library has no index, labels of rows are its first column.
         """
         check_is_fitted(self, "fitted_")
         m, n = self.shape_
@@ -175,14 +180,11 @@ class MatrixCompleter(BaseEstimator):
             return None
         return as_adjacency(graph, n, labels, argument)
 
-    def _remember(self, X: Any, observations: Observations) -> None:
+    def _remember(self, observations: Observations) -> None:
         self.shape_ = observations.shape
         self.row_labels_ = observations.row_labels
         self.col_labels_ = observations.col_labels
-        is_frame = not isinstance(X, (Observations, np.ndarray)) and hasattr(X, "columns")
-        self.frame_backend_ = (
-            str(nw.from_native(X, eager_only=True).implementation.value) if is_frame else None
-        )
+        self.frame_backend_ = observations.backend
 
     def _pairs(self, rows: Any, cols: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         check_is_fitted(self, "fitted_")
@@ -196,24 +198,10 @@ class MatrixCompleter(BaseEstimator):
             ) from None
         return i, j
 
-    def _like(self, rows: Any, values: Array) -> Any:
-        """Results for a pandas series of rows carry its index."""
-        if hasattr(rows, "index") and hasattr(rows, "iloc") and len(rows) == len(values):
-            return type(rows)(values, index=rows.index)
-        return values
-
     def _framed(self, matrix: Array) -> Any:
-        if self.frame_backend_ is None:
+        if self.frame_backend_ is None or self.col_labels_ is None:
             return matrix
-        assert self.col_labels_ is not None
-        names = [str(name) for name in self.col_labels_.values]
-        data = {name: matrix[:, j] for j, name in enumerate(names)}
-        frame = nw.from_dict(data, backend=self.frame_backend_).to_native()
-        if self.frame_backend_ == "pandas":
-            frame.columns = self.col_labels_.values.tolist()
-            if self.row_labels_ is not None:
-                frame.index = self.row_labels_.values.tolist()
-        return frame
+        return wide_frame(matrix, self.row_labels_, self.col_labels_, self.frame_backend_)
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays = dict(self.fitted_.to_arrays())
@@ -244,21 +232,25 @@ class MatrixCompleter(BaseEstimator):
 
 
 def _locate(where: Any, labels: Labels | None, n: int, argument: str) -> NDArray[np.intp]:
+    given = np.atleast_1d(as_label_array(where))
+    if given.ndim > 1:
+        raise ValueError(f"{argument} must be one-dimensional, got shape {given.shape}")
+    if given.size == 0:
+        return np.empty(0, dtype=np.intp)
     if labels is not None:
-        return labels.positions(np.atleast_1d(np.asarray(where)), argument)
-    positions = np.atleast_1d(np.asarray(where))
-    if positions.dtype.kind not in "iu":
+        return labels.positions(given, argument)
+    if given.dtype.kind not in "iu":
         raise KeyError(
             f"{argument}: the model was fitted without labels, pass whole numbers "
-            f"from 0 to {n - 1}, not {positions.dtype}"
+            f"from 0 to {n - 1}, not {given.dtype}"
         )
-    outside = (positions < 0) | (positions >= n)
+    outside = (given < 0) | (given >= n)
     if outside.any():
         raise KeyError(
-            f"{argument}: {positions[outside][0]} is outside the matrix, "
+            f"{argument}: {given[outside][0]} is outside the matrix, "
             f"positions run from 0 to {n - 1}"
         )
-    return positions.astype(np.intp)
+    return given.astype(np.intp)
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

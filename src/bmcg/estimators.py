@@ -21,6 +21,7 @@ from .linalg.engines import ENGINES, EngineName
 from .observations import Observations
 from .posterior import Posterior, interval
 from .progress import fit_progress
+from .tables import like
 
 Array = NDArray[np.float64]
 
@@ -139,7 +140,7 @@ class BMCG(MatrixCompleter):
         i, j = self._pairs(rows, cols)
         std = np.sqrt(self._variance(i, j, include_noise))
         low, high = interval(self._mean(i, j), std, level)
-        return self._like(rows, low), self._like(rows, high)
+        return like(low, rows, cols), like(high, rows, cols)
 
     def sample(
         self,
@@ -282,12 +283,8 @@ def _check_whole(value: Any, name: str, least: int) -> None:
 
 
 def _check_positive(value: Any, name: str, zero: bool = False) -> None:
-    ok = (
-        isinstance(value, numbers.Real)
-        and np.isfinite(value)
-        and (value > 0 or (zero and value == 0))
-    )
-    if not ok:
+    number = float(value) if isinstance(value, numbers.Real) else np.nan
+    if not (np.isfinite(number) and (number > 0 or (zero and number == 0))):
         raise ValueError(f"{name}={value!r}: pass a number {'of at least' if zero else 'above'} 0")
 
 

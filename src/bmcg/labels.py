@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -20,17 +21,29 @@ class Labels:
         The names in the order of the rows (or columns) they belong to.
     side : str
         ``"row"`` or ``"column"``, used in messages.
+    name : str or None
+        What the names are, such as the title of the column they came from.
     """
 
     values: NDArray[Any]
     side: str
+    name: str | None = None
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        index = {key: i for i, key in enumerate(self.values.tolist())}
-        if len(index) != len(self.values):
-            seen: set[Any] = set()
-            twice = next(v for v in self.values.tolist() if v in seen or seen.add(v))
+        missing = missing_labels(self.values)
+        if missing.any():
+            raise ValueError(
+                f"{self.side} labels must not be missing, but label {int(missing.argmax())} is"
+            )
+        keys = self.values.tolist()
+        try:
+            index = {key: i for i, key in enumerate(keys)}
+        except TypeError as error:
+            raise TypeError(f"{self.side} labels must be plain values: {error}") from None
+        if len(index) != len(keys):
+            # The dictionary keeps the last position of a name, so the first clash differs.
+            twice = next(key for i, key in enumerate(keys) if index[key] != i)
             raise ValueError(f"{self.side} labels must be distinct, but {twice!r} appears twice")
         object.__setattr__(self, "_index", index)
 
@@ -50,25 +63,34 @@ class Labels:
         -------
         ndarray of shape (n_names,)
         """
-        asked = as_label_array(names).ravel().tolist()
-        found = [self._index.get(name, -1) for name in asked]
-        unknown = [name for name, at in zip(asked, found, strict=True) if at < 0]
+        asked = self._keys(names)
+        get = self._index.get
+        found = np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
+        unknown = [asked[at] for at in np.flatnonzero(found < 0)]
         if unknown:
             shown = ", ".join(repr(u) for u in unknown[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             raise KeyError(
                 f"{argument}: unknown {self.side} labels {shown}{more}; "
-                f"known labels look like {self.values[0]!r}"
+                f"known labels look like {self.values[:1].tolist()[0]!r}"
             )
-        return np.asarray(found, dtype=np.intp)
+        return found
+
+    def _keys(self, names: Any) -> list[Any]:
+        """Names as the keys of the index; moments in time count in the labels' own unit."""
+        asked = as_label_array(names).ravel()
+        if self.values.dtype.kind == "M" and len(asked):
+            with contextlib.suppress(TypeError, ValueError):
+                asked = asked.astype(self.values.dtype)
+        return asked.tolist()
 
     def encode(self) -> NDArray[np.uint8]:
-        """The labels as the bytes of a JSON list, for a model file."""
+        """The labels as the bytes of a JSON object, for a model file."""
         kind = self.values.dtype.kind
         items = self.values.astype(str).tolist() if kind == "M" else self.values.tolist()
         dtype = self.values.dtype.str if kind in "iufM" else "O"
         try:
-            text = json.dumps({"dtype": dtype, "items": items})
+            text = json.dumps({"dtype": dtype, "name": self.name, "items": items})
         except TypeError as error:
             raise TypeError(
                 f"{self.side} labels must be numbers, strings or dates to be saved: {error}"
@@ -79,22 +101,84 @@ class Labels:
     def decode(cls, data: NDArray[np.uint8], side: str) -> Labels:
         """The inverse of `encode`."""
         stored = json.loads(bytes(data).decode())
-        return cls(_typed(stored["items"], stored["dtype"]), side)
+        items = stored["items"]
+        if stored["dtype"] == "O":
+            # JSON knows no tuples, the labels of a hierarchical index.
+            items = [tuple(item) if isinstance(item, list) else item for item in items]
+            return cls(_objects(items), side, stored["name"])
+        return cls(np.asarray(items, dtype=stored["dtype"]), side, stored["name"])
 
 
 def as_label_array(names: Any) -> NDArray[Any]:
     """Names as a one-dimensional array: numbers stay numbers, all else becomes objects."""
     if hasattr(names, "to_numpy"):
         names = names.to_numpy()
+    if isinstance(names, (list, tuple)) and any(isinstance(name, (str, tuple)) for name in names):
+        # NumPy would turn a number beside a string into a string, and tuples into a matrix.
+        return _objects(names)
     values = np.asarray(names)
-    if values.dtype.kind in "US":
-        return np.asarray(values.tolist(), dtype=object)
-    return values
+    return _objects(values.ravel().tolist()) if values.dtype.kind in "US" else values
 
 
-def _typed(items: list[Any], dtype: str) -> NDArray[Any]:
-    if dtype == "O":
-        out = np.empty(len(items), dtype=object)
-        out[:] = items
-        return out
-    return np.asarray(items, dtype=dtype)
+def missing_labels(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which names are None, NaN, NaT or NA, shape (n,)."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=np.bool_)
+    return np.fromiter((_is_missing(value) for value in values), np.bool_, len(values))
+
+
+def factorise(
+    names: Any, known: ArrayLike | None, side: str, name: str | None = None
+) -> tuple[NDArray[np.intp], Labels]:
+    """Positions of names among all distinct ones.
+
+    Parameters
+    ----------
+    names : array_like of shape (n_names,)
+    known : array_like, optional
+        All labels in their order; by default those that occur, sorted where they can be.
+    side, name : str
+        As in `Labels`.
+
+    Returns
+    -------
+    positions : ndarray of shape (n_names,)
+    labels : Labels
+    """
+    given = as_label_array(names)
+    missing = missing_labels(given)
+    if missing.any():
+        raise ValueError(
+            f"{side} labels must not be missing, but that of line {int(missing.argmax())} is"
+        )
+    if known is not None:
+        labels = Labels(as_label_array(known), side, name)
+        return labels.positions(given, f"{side} labels"), labels
+    if given.dtype.kind != "O":
+        distinct, inverse = np.unique(given, return_inverse=True)
+        return inverse.astype(np.intp, copy=False), Labels(distinct, side, name)
+    # Hashing beats sorting for strings. Labels of mixed types have no order: as they come.
+    items = list(dict.fromkeys(given.tolist()))
+    with contextlib.suppress(TypeError):
+        items.sort()
+    labels = Labels(_objects(items), side, name)
+    return labels.positions(given, f"{side} labels"), labels
+
+
+def _objects(items: Any) -> NDArray[Any]:
+    out = np.empty(len(items), dtype=object)
+    out[:] = items
+    return out
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' own missing values are recognised by name: pandas need not be installed.
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ in ("NAType", "NaTType")
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from .base import MatrixCompleter
+from .baselines import METHODS
+from .estimators import BMCG
 from .storage import ModelFileError, read_model
 
 
@@ -19,14 +21,13 @@ def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
     -------
     The fitted estimator; the training data is not part of it.
     """
-    from .baselines import METHODS
-
     arrays, header = read_model(path)
-    by_name = {method.__name__: method for method in METHODS.values()}
+    methods: tuple[type[MatrixCompleter], ...] = (BMCG, *METHODS.values())
+    by_name = {method.__name__: method for method in methods}
     name = header.get("method")
     if name not in by_name:
         raise ModelFileError(f"{path} holds a model of unknown method {name!r}")
     try:
         return by_name[name]._from_state(arrays, header)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{path} is not a complete {name} model: {error}") from None

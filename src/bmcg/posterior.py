@@ -228,8 +228,8 @@ class _Draws:
         if cov.shape == shape:
             return np.sqrt(cov) * noise
         if self.roots is None:
-            self.roots = np.linalg.cholesky(unpack(cov))
-        return np.einsum("irs,is->ir", self.roots, noise)
+            self.roots = np.asarray(np.linalg.cholesky(unpack(cov)), dtype=np.float64)
+        return (self.roots @ noise[:, :, None])[:, :, 0]
 
 
 def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:

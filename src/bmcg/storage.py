@@ -33,8 +33,7 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
         Receives a path in the same folder.
     """
     final = Path(path)
-    if not final.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {final}: the folder {final.parent} does not exist")
+    check_writable(final)
     handle, temporary = tempfile.mkstemp(
         prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
     )
@@ -49,6 +48,17 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise, before any work, where a file of that name cannot be written."""
+    final = Path(path)
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {final}: the folder {final.parent} does not exist")
+    if final.is_dir():
+        raise IsADirectoryError(f"cannot write {final}: it is a folder, pass the name of a file")
+    if not os.access(final.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"cannot write {final}: no permission in the folder {final.parent}")
 
 
 def write_model(
@@ -69,6 +79,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     header : dict
     """
     name = Path(path)
+    if name.is_dir():
+        raise ModelFileError(f"{name} is a folder, not a model file")
     if not name.is_file():
         raise FileNotFoundError(f"no model file at {name}")
     try:
@@ -76,11 +88,12 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
             metadata = file.metadata() or {}
             _check_format(name, metadata)
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+        header = json.loads(metadata["header"])
+    except (SafetensorError, json.JSONDecodeError) as error:
         raise ModelFileError(
             f"{name} is not a complete model file ({error}); save the model again"
         ) from None
-    return arrays, json.loads(metadata["header"])
+    return arrays, header
 
 
 def _check_format(name: Path, metadata: Mapping[str, str]) -> None:

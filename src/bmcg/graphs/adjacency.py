@@ -6,10 +6,12 @@ import sys
 import warnings
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
 from ..labels import Labels, as_label_array
+from ..tables import numeric
 from .edges import edge_graph
 
 
@@ -33,9 +35,9 @@ def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str)
     csr_array of shape (n_nodes, n_nodes)
     """
     if _is_networkx(graph):
-        A = _from_networkx(graph, n_nodes, labels, argument)
+        A: Any = _from_networkx(graph, n_nodes, labels, argument)
     elif sp.issparse(graph):
-        A = sp.csr_array(graph)
+        A = graph
     else:
         A = _from_table(graph, n_nodes, labels, argument)
     if A.shape != (n_nodes, n_nodes):
@@ -46,7 +48,9 @@ def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str)
     return _checked(A, argument)
 
 
-def _checked(A: sp.csr_array, argument: str) -> sp.csr_array:
+def _checked(A: Any, argument: str) -> sp.csr_array:
+    if A.dtype.kind not in "buif":
+        raise ValueError(f"{argument}: weights must be real numbers, not {A.dtype}")
     A = sp.csr_array(A, dtype=np.float64, copy=True)
     A.sum_duplicates()
     if not np.isfinite(A.data).all():
@@ -89,7 +93,12 @@ def _from_networkx(graph: Any, n_nodes: int, labels: Labels | None, argument: st
     weights = [data.get("weight", 1.0) for _, _, data in graph.edges(data=True)]
     if not edges:
         return sp.csr_array((n_nodes, n_nodes))
-    return _from_edges(edges, weights, n_nodes, labels, argument)
+    if not graph.is_directed():
+        return _from_edges(edges, weights, n_nodes, labels, argument)
+    # Directions may differ: a matrix keeps both, and the check of symmetry sees them.
+    names = labels or Labels(np.arange(n_nodes), "node")
+    heads, tails = (names.positions(list(ends), argument) for ends in zip(*edges, strict=True))
+    return sp.csr_array((np.asarray(weights, dtype=np.float64), (heads, tails)), (n_nodes,) * 2)
 
 
 def _from_edges(
@@ -103,24 +112,39 @@ def _from_edges(
         raise type(error)(f"{argument}: {error.args[0]}") from None
 
 
+def _from_square_frame(
+    table: nw.DataFrame[Any], labels: Labels | None, argument: str
+) -> sp.csr_array:
+    """Weights, put in the order of the labels; an index other than 0, 1, ... names the rows."""
+    A = np.column_stack([numeric(table.get_column(c), argument) for c in table.columns])
+    if labels is None or A.shape != (len(labels),) * 2:
+        return sp.csr_array(A)
+    cols = Labels(as_label_array(list(table.columns)), labels.side).positions
+    index = nw.maybe_get_index(table)
+    named = index is not None and not np.array_equal(index, np.arange(len(A)))
+    rows = Labels(as_label_array(index), labels.side).positions if named else cols
+    order = rows(labels.values, argument), cols(labels.values, argument)
+    return sp.csr_array(A[np.ix_(*order)])
+
+
 def _from_table(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
     if hasattr(graph, "columns") and not isinstance(graph, np.ndarray):
-        names = as_label_array(list(graph.columns))
-        if len(names) == len(graph) and len(names) == n_nodes and labels is not None:
-            order = Labels(names, labels.side).positions(labels.values, argument)
-            return sp.csr_array(np.asarray(graph, dtype=np.float64)[np.ix_(order, order)])
-        if len(names) in (2, 3) and len(names) != n_nodes:
+        table = nw.from_native(graph, eager_only=True)
+        if table.shape != (n_nodes, n_nodes) and table.shape[1] in (2, 3):
             return _from_edges(graph, None, n_nodes, labels, argument)
+        return _from_square_frame(table, labels, argument)
     if isinstance(graph, (list, tuple)):
         if len(graph) == 0:
             return sp.csr_array((n_nodes, n_nodes))
-        return _from_edges(graph, None, n_nodes, labels, argument)
+        # Lines of two or three are pairs; a matrix written as a list is longer than that.
+        if any(np.size(line) in (2, 3) for line in graph):
+            return _from_edges(graph, None, n_nodes, labels, argument)
     try:
         array = np.asarray(graph)
     except Exception as error:
         raise TypeError(f"{argument}: cannot read a {type(graph).__name__} as a graph") from error
-    if array.ndim == 2 and array.shape[0] == array.shape[1] and array.dtype.kind in "buif":
-        return sp.csr_array(array.astype(np.float64))
+    if array.ndim == 2 and array.shape[0] == array.shape[1] and array.dtype.kind in "buifc":
+        return sp.csr_array(array)
     if array.ndim == 2 and array.shape[1] in (2, 3):
         return _from_edges(array, None, n_nodes, labels, argument)
     raise TypeError(

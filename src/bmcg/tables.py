@@ -1,0 +1,160 @@
+"""Data frames of any library, read once into arrays and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .labels import Labels, as_label_array, factorise
+
+
+@dataclass(frozen=True)
+class WideTable:
+    """A matrix kept as a frame: its columns are the matrix's, its index names the rows.
+
+    Attributes
+    ----------
+    values : ndarray of shape (m, n)
+        NaN where missing.
+    row_labels : Labels or None
+        None where the library has no index.
+    col_labels : Labels
+    backend : str
+    """
+
+    values: NDArray[np.float64]
+    row_labels: Labels | None
+    col_labels: Labels
+    backend: str
+
+    @classmethod
+    def read(cls, frame: Any) -> Self:
+        """Read a wide frame of numbers."""
+        table = _eager(frame, "X")
+        columns = [_column(table.get_column(name), name) for name in table.columns]
+        values = np.column_stack(columns) if columns else np.empty((len(table), 0))
+        index = nw.maybe_get_index(table)
+        rows = None if index is None else Labels(as_label_array(index), "row", _name(index))
+        cols = Labels(as_label_array(list(table.columns)), "column", _name(frame.columns))
+        return cls(values, rows, cols, str(table.implementation.value))
+
+
+@dataclass(frozen=True)
+class LongTable:
+    """Observations kept one a line.
+
+    Attributes
+    ----------
+    rows, cols : ndarray of intp, shape (n_observed,)
+    values : ndarray of shape (n_observed,)
+    row_labels, col_labels : Labels
+    backend : str
+    """
+
+    rows: NDArray[np.intp]
+    cols: NDArray[np.intp]
+    values: Any
+    row_labels: Labels
+    col_labels: Labels
+    backend: str
+
+    @classmethod
+    def read(
+        cls,
+        frame: Any,
+        row: str | None,
+        col: str | None,
+        value: str | None,
+        row_labels: ArrayLike | None,
+        col_labels: ArrayLike | None,
+    ) -> Self:
+        """Read the three named columns of a long frame."""
+        table = _eager(frame, "frame")
+        for argument, name in (("row", row), ("col", col), ("value", value)):
+            if name is None or name not in table.columns:
+                raise ValueError(
+                    f"{argument}={name!r} is not a column of the frame; "
+                    f"its columns are {', '.join(map(str, table.columns))}"
+                )
+        r, all_rows = factorise(table.get_column(str(row)), row_labels, "row", str(row))
+        c, all_cols = factorise(table.get_column(str(col)), col_labels, "column", str(col))
+        values = _column(table.get_column(str(value)), str(value), "value")
+        return cls(r, c, values, all_rows, all_cols, str(table.implementation.value))
+
+
+def numeric(values: Any, argument: str) -> NDArray[np.float64]:
+    """Numbers as float64, or an error that names the argument; None becomes NaN."""
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "cOuifb":
+            array = array.astype(object)
+        if array.dtype.kind == "c":
+            raise ValueError("Complex data not supported; pass real numbers")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument} must hold numbers only: {error}") from None
+
+
+def wide_frame(matrix: NDArray[np.float64], rows: Labels | None, cols: Labels, backend: str) -> Any:
+    """A matrix as a frame of the given library, with its labels.
+
+    Where the library has no index, the rows' labels are the first column.
+    """
+    data: dict[str, Any] = {str(j): column for j, column in enumerate(matrix.T)}
+    frame = nw.from_dict(data, backend=cast(Any, backend)).to_native()
+    if hasattr(frame, "index") and hasattr(frame, "columns"):
+        frame.columns = cols.values
+        frame.columns.name = cols.name
+        if rows is not None:
+            frame.index = rows.values
+            frame.index.name = rows.name
+        return frame
+    named: dict[str, Any] = dict(zip(map(str, cols.values), matrix.T, strict=True))
+    if rows is not None:
+        title = rows.name or "row"
+        while title in named:
+            title += "_"
+        named = {title: rows.values.tolist(), **named}
+    return nw.from_dict(named, backend=cast(Any, backend)).to_native()
+
+
+def like(values: NDArray[np.float64], *given: Any) -> Any:
+    """Results as a series like the first of the given ones that has their length."""
+    for source in given:
+        series = nw.from_native(source, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series) and len(series) == len(values):
+            if hasattr(source, "index") and hasattr(source, "iloc"):
+                return type(source)(values, index=source.index)
+            made = nw.new_series(series.name, values, backend=series.implementation)
+            return made.to_native()
+    return values
+
+
+def _eager(frame: Any, argument: str) -> nw.DataFrame[Any]:
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"{argument}: columns must have distinct names; {error}") from None
+    except TypeError:
+        raise TypeError(
+            f"{argument}: cannot read a {type(frame).__name__} as a data frame; pass a pandas, "
+            "polars or arrow table (a lazy one must be collected first)"
+        ) from None
+
+
+def _column(column: nw.Series[Any], name: Any, argument: str = "X") -> NDArray[np.float64]:
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return column.cast(nw.Float64).to_numpy()
+    return numeric(column, f"{argument}: column {name!r}")
+
+
+def _name(index: Any) -> str | None:
+    """Title of a pandas index, where it has one."""
+    name = getattr(index, "name", None)
+    return None if name is None else str(name)
