@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from ..base import MatrixCompleter
 from ..kernels.passes import Side, weighted_sums
 from ..kernels.residuals import residuals
-from ..kernels.threads import workers
+from ..kernels.threads import count_jobs, workers
 from ..observations import Observations
 from .alternating import sides
 from .checks import check_number, check_whole
@@ -72,7 +73,7 @@ class LMaFit(MatrixCompleter):
 
     Attributes
     ----------
-    objective_trace_ : ndarray of shape (n_iter_ + 1,)
+    objective_trace_ : list of float
         ½‖P_Ω(M − XYᵀ)‖² at the start and after each iteration; it rises at most once, where
         the rank is lowered.
     rank_ : int
@@ -83,6 +84,10 @@ class LMaFit(MatrixCompleter):
     _uses_row_graph = False
     _uses_col_graph = False
     _fitted_type = FactorModel
+    _tuning_grid: ClassVar[dict[str, list[Any]]] = {
+        "rank": [1, 2, 3, 5, 10],
+        "estimate_rank": [False],
+    }
 
     def __init__(
         self,
@@ -110,11 +115,13 @@ class LMaFit(MatrixCompleter):
         check_whole("max_iter", self.max_iter)
         check_number("rank_jump", self.rank_jump, above=1.0)
         check_number("tol", self.tol, allow_equal=True)
+        count_jobs(self.n_jobs)
 
     def _fit(
         self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
     ) -> FactorModel:
-        with workers(self.n_jobs) as pool:
+        # Thin dense products: threads of the linear algebra library would only get in the way.
+        with workers(self.n_jobs) as pool, threadpool_limits(1):
             by_row, by_col = sides(observations, 1.0, pool)
             flipped = by_row.n > by_col.n
             views = (by_col, by_row) if flipped else (by_row, by_col)
@@ -153,7 +160,7 @@ class LMaFit(MatrixCompleter):
             )
             if self.verbose:
                 print(f"LMaFit {len(trace) - 1}: rank {state.X.shape[1]}, {trace[-1]:.6g}")
-        self.objective_trace_ = np.asarray(trace)
+        self.objective_trace_ = trace
         self.n_iter_ = len(trace) - 1
         return state
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
 from scipy.special import digamma
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ..base import MatrixCompleter
@@ -27,76 +24,17 @@ from ..kernels.passes import (
     weighted_sums,
 )
 from ..kernels.reference import packed_diagonal
-from ..kernels.threads import workers
+from ..kernels.threads import count_jobs, workers
+from ..linalg.svd import truncated_svd
 from ..observations import Observations
 from .alternating import sides
 from .checks import check_number, check_whole
-from .factor_model import FactorModel
+from .gaussian_model import GaussianFactorModel
 
 Array = NDArray[np.float64]
 
-# Pairs whose variance is computed at a time: bounds the gathered covariance blocks.
-_PAIRS = 1 << 12
 # The stopping rule is not asked before this many iterations, as in the authors' code.
 _LEAST_ITER = 6
-
-
-@dataclass(frozen=True)
-class GaussianFactorModel:
-    """Independent Gaussian rows: u_i ~ N(ū_i, C_i), v_j ~ N(v̄_j, D_j), noise of variance 1/τ.
-
-    Attributes
-    ----------
-    row_means, col_means : ndarray of shape (m, k) and (n, k)
-    row_covariances, col_covariances : ndarray of shape (m, k(k+1)/2) and (n, k(k+1)/2)
-        Packed.
-    noise_precision : float
-    """
-
-    row_means: Array
-    col_means: Array
-    row_covariances: Array
-    col_covariances: Array
-    noise_precision: float
-
-    def mean(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Array:
-        """Predicted entries at paired positions, shape (n_pairs,)."""
-        return FactorModel(self.row_means, self.col_means).mean(rows, cols)
-
-    def variance(
-        self, rows: NDArray[np.intp], cols: NDArray[np.intp], include_noise: bool = True
-    ) -> Array:
-        """Variance at paired positions, of a new observation or of the entry itself.
-
-        tr(C_i ⟨v_j v_jᵀ⟩) + ū_iᵀ D_j ū_i, shape (n_pairs,).
-        """
-        r, s = np.tril_indices(self.row_means.shape[1])
-        twice = np.where(r == s, 1.0, 2.0)
-        out = np.empty(len(rows))
-        for start in range(0, len(rows), _PAIRS):
-            part = slice(start, start + _PAIRS)
-            i, j = rows[part], cols[part]
-            C, D = self.row_covariances[i] * twice, self.col_covariances[j]
-            U, V = outer_packed(self.row_means[i]) * twice, outer_packed(self.col_means[j])
-            out[part] = np.einsum("pt,pt->p", C, V + D) + np.einsum("pt,pt->p", U, D)
-        return out + 1.0 / self.noise_precision if include_noise else out
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Arrays for a model file."""
-        return {
-            "row_means": self.row_means,
-            "col_means": self.col_means,
-            "row_covariances": self.row_covariances,
-            "col_covariances": self.col_covariances,
-            "noise_precision": np.array([self.noise_precision]),
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """The inverse of `to_arrays`."""
-        means = arrays["row_means"], arrays["col_means"]
-        covariances = arrays["row_covariances"], arrays["col_covariances"]
-        return cls(*means, *covariances, float(arrays["noise_precision"][0]))
 
 
 class VBMC(MatrixCompleter):
@@ -117,16 +55,16 @@ class VBMC(MatrixCompleter):
     max_iter : int
     tol : float
         Stop when the completed matrix moves by less than this, mean squared, in an iteration.
-    random_state : int, RandomState or None
+    random_state : int, Generator or None
         Start of the iterative singular value decomposition; no influence beyond rounding.
     n_jobs : int, optional
     verbose : bool
 
     Attributes
     ----------
-    elbo_trace_ : ndarray of shape (n_iter_,)
+    elbo_trace_ : list of float
         Evidence lower bound after each iteration; it falls only where columns are dropped.
-    rank_trace_ : ndarray of shape (n_iter_,)
+    rank_trace_ : list of int
     noise_std_ : float
     precisions_ : ndarray of shape (rank_,)
         ⟨λ⟩.
@@ -165,6 +103,7 @@ class VBMC(MatrixCompleter):
         check_number("hyperprior", self.hyperprior)
         check_number("prune_ratio", self.prune_ratio, above=1.0)
         check_number("tol", self.tol, allow_equal=True)
+        count_jobs(self.n_jobs)
 
     def _fit(
         self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
@@ -206,7 +145,7 @@ class VBMC(MatrixCompleter):
             self.converged_ = len(bounds) >= _LEAST_ITER and change < self.tol
             if self.verbose:
                 print(f"VBMC {len(bounds)}: bound {bounds[-1]:.6g}, rank {ranks[-1]}")
-        self.elbo_trace_, self.rank_trace_ = np.asarray(bounds), np.asarray(ranks)
+        self.elbo_trace_, self.rank_trace_ = bounds, ranks
         self.n_iter_ = len(bounds)
         return state
 
@@ -291,19 +230,6 @@ def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
         bound += 0.5 * (n * log_lam - float(lam.mean @ side.energy) + n * k - side.log_det)
     divergence = gamma_divergence(lam, hyperprior, hyperprior)
     return bound - divergence - gamma_divergence(tau, hyperprior, hyperprior)
-
-
-def truncated_svd(X: sp.csr_array, k: int, random_state: Any) -> tuple[Array, Array, Array]:
-    """The k leading singular triplets, largest first: U (m, k), s (k,), V (n, k)."""
-    m, n = X.shape
-    if 3 * k >= min(m, n):
-        # The dense matrix is then no larger than a few times the factors.
-        U, s, Vt = np.linalg.svd(X.toarray(), full_matrices=False)
-        return U[:, :k].copy(), s[:k], Vt[:k].T.copy()
-    start = check_random_state(random_state).standard_normal(min(m, n))
-    U, s, Vt = svds(X, k=k, v0=start)
-    down = np.argsort(-s)
-    return U[:, down].copy(), s[down], Vt[down].T.copy()
 
 
 def mean_squared_change(old: _State, new: _State) -> float:
