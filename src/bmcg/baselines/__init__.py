@@ -11,11 +11,13 @@ from .factor_model import DenseModel, FactorModel
 from .gpmf import GPMF
 from .grals import GRALS
 from .kpmf import KPMF
+from .mc_on_graphs import MCOnGraphs
 
 METHODS: dict[str, type[MatrixCompleter]] = {
+    "MC on Graphs": MCOnGraphs,
     "GRALS": GRALS,
     "GPMF": GPMF,
     "KPMF": KPMF,
 }
 
-__all__ = ["GPMF", "GRALS", "KPMF", "METHODS", "DenseModel", "FactorModel"]
+__all__ = ["GPMF", "GRALS", "KPMF", "METHODS", "DenseModel", "FactorModel", "MCOnGraphs"]
