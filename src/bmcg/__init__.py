@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .estimators import BMCG
+from .imputer import BMCGImputer
 from .loading import load_model
 from .observations import Observations
 
-__all__ = ["BMCG", "Observations", "load_model"]
+__all__ = ["BMCG", "BMCGImputer", "Observations", "load_model"]
 __version__ = "0.1.0"

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
 from .graphs.precision import Precision
 from .inference.families import Family, is_column
+from .inference.foldin import fold_in_rows
 from .inference.run import Fit
 from .inference.state import Factors, Gamma
+from .kernels.passes import Side
 from .kernels.reference import unpack
 from .kernels.threads import Workers
 from .linalg.monte_carlo import MonteCarloEngine
 from .linalg.system import SidePrior, mean_system, off_diagonal
+from .observations import View
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -117,6 +121,46 @@ class Posterior:
             if include_noise:
                 out[d] += np.sqrt(self.noise_variance) * rng.standard_normal(len(rows))
         return out
+
+    def fold_in(self, new: View, pool: Workers, links: sp.csr_array | None = None) -> Factors:
+        """Factors of rows that were not part of the fit, given the learned columns.
+
+        Parameters
+        ----------
+        new : View
+            Their observed entries, n of them, in the data's units.
+        pool : Workers
+        links : csr_array of shape (n, m), optional
+            Weights of their edges to the fitted rows.
+
+        Returns
+        -------
+        Factors
+            Of n rows, in the units of `rows`.
+        """
+        side = Side(new.indptr, new.indices, new.values / self.scale, pool)
+        prior, pull, lam = self._lone_precision(), None, self.lam.mean
+        if links is not None:
+            degree = np.asarray(links.sum(axis=1))[:, None]
+            prior = np.where(degree > 0, (degree + self.rows.precision.ridge) * lam, prior)
+            pull = lam * (links @ self.rows.factors.mean)
+        tau = float(self.tau.mean)
+        return fold_in_rows(self.family, side, self.cols.factors, tau, prior, pull)
+
+    def _lone_precision(self) -> Array:
+        """Prior precision of a row without edges, shape (k,).
+
+        Without a row graph it is ⟨λ⟩. With one, a row without edges would be left with
+        ridge·⟨λ⟩, next to nothing; the spread of the fitted rows stands in for it.
+        """
+        L, U = self.rows.precision, self.rows.factors
+        if not L.has_edges and L.ridge == 1.0:
+            return self.lam.mean
+        return len(U.mean) / (U.mean**2 + U.variances).sum(axis=0)
+
+    def with_rows(self, factors: Factors) -> Posterior:
+        """The same columns with other rows, for predictions; draws need the rows of a fit."""
+        return replace(self, rows=replace(self.rows, factors=factors))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for a model file."""

@@ -37,10 +37,8 @@ class WideTable:
         table = _eager(frame, "X")
         columns = [_column(table.get_column(name), name) for name in table.columns]
         values = np.column_stack(columns) if columns else np.empty((len(table), 0))
-        index = nw.maybe_get_index(table)
-        rows = None if index is None else Labels(as_label_array(index), "row", _name(index))
         cols = Labels(as_label_array(list(table.columns)), "column", _name(frame.columns))
-        return cls(values, rows, cols, str(table.implementation.value))
+        return cls(values, row_index(frame), cols, str(table.implementation.value))
 
 
 @dataclass(frozen=True)
@@ -99,6 +97,13 @@ def numeric(values: Any, argument: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must hold numbers only: {error}") from None
+
+
+def row_index(frame: Any) -> Labels | None:
+    """Names of a frame's rows, where its library knows such."""
+    table = nw.from_native(frame, eager_only=True, pass_through=True)
+    index = nw.maybe_get_index(table) if isinstance(table, nw.DataFrame) else None
+    return None if index is None else Labels(as_label_array(index), "row", _name(index))
 
 
 def wide_frame(matrix: NDArray[np.float64], rows: Labels | None, cols: Labels, backend: str) -> Any:
