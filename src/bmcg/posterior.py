@@ -264,7 +264,7 @@ class _Draws:
             )
             return mean + draws[:, :, 0]
         system = mean_system(self.side.data_precision, 1.0, self.lam, self.prior, self.pool)
-        return mean + engine.draw_blocks(self.prior, system, self.side.data_precision)[0]
+        return mean + engine.draw_blocks(self.prior, system, self.side.data_precision)[:, :, 0]
 
     def _independent(self, shape: tuple[int, ...]) -> Array:
         noise = self.rng.standard_normal(shape)

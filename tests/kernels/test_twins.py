@@ -10,11 +10,12 @@ from bmcg.kernels import cpu, reference
 from bmcg.kernels.passes import (
     Side,
     block_product,
+    block_products,
     cholesky_blocks,
     gram_blocks,
     gram_product,
     invert_blocks,
-    lower_product,
+    lower_products,
     row_sums,
     squared_error,
     weighted_sums,
@@ -61,6 +62,13 @@ def test_block_kernels_match_their_twins(k):
     np.testing.assert_allclose(
         block_product(pool, P, X), block_product(pool, P, X, reference), rtol=1e-12, atol=1e-12
     )
+    many = rng.normal(size=(19, k, 6))
+    np.testing.assert_allclose(
+        block_products(pool, P, many),
+        block_products(pool, P, many, reference),
+        rtol=1e-12,
+        atol=1e-12,
+    )
     for got, want in zip(invert_blocks(pool, P), invert_blocks(pool, P, reference), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8)
 
@@ -70,11 +78,11 @@ def test_cholesky_kernels_match_their_twins(k):
     rng = np.random.default_rng(k)
     A = rng.normal(size=(19, k, k + 2))
     A[4] = 0
-    P, X, pool = reference.pack(A @ A.transpose(0, 2, 1)), rng.normal(size=(19, k)), Workers(1)
+    P, X, pool = reference.pack(A @ A.transpose(0, 2, 1)), rng.normal(size=(19, k, 5)), Workers(1)
     L = cholesky_blocks(pool, P)
     np.testing.assert_allclose(L, cholesky_blocks(pool, P, reference), rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(
-        lower_product(pool, L, X), lower_product(pool, L, X, reference), rtol=1e-12, atol=1e-12
+        lower_products(pool, L, X), lower_products(pool, L, X, reference), rtol=1e-12, atol=1e-12
     )
 
 

@@ -155,6 +155,40 @@ def block_product(B, X, out, start, stop):
 
 
 @_fast
+def block_products(B, X, out, start, stop):
+    """out_i = B_i X_i for packed symmetric blocks and many vectors: X and out (m, k, s)."""
+    k, width = X.shape[1], X.shape[2]
+    for i in range(start, stop):
+        b, x, y = B[i], X[i], out[i]
+        t = 0
+        for r in range(k):
+            for q in range(width):
+                y[r, q] = b[t + r] * x[r, q]
+            for s in range(r):
+                c = b[t + s]
+                for q in range(width):
+                    y[r, q] += c * x[s, q]
+                    y[s, q] += c * x[r, q]
+            t += r + 1
+
+
+@_fast
+def lower_products(L, X, out, start, stop):
+    """out_i = L_i X_i for packed lower triangles and many vectors: X and out (m, k, s)."""
+    k, width = X.shape[1], X.shape[2]
+    for i in range(start, stop):
+        t = 0
+        for r in range(k):
+            for q in range(width):
+                out[i, r, q] = 0.0
+            for s in range(r + 1):
+                c = L[i, t + s]
+                for q in range(width):
+                    out[i, r, q] += c * X[i, s, q]
+            t += r + 1
+
+
+@_fast
 def cholesky_blocks(P, out, start, stop):
     """Lower Cholesky factors of packed positive semidefinite blocks.
 
@@ -176,20 +210,6 @@ def cholesky_blocks(P, out, start, stop):
                     L[tr + s] = total / L[ts + s] if L[ts + s] > 0.0 else 0.0
                 else:
                     L[tr + r] = math.sqrt(total) if total > 1e-14 * A[tr + r] else 0.0
-
-
-@_fast
-def lower_product(L, X, out, start, stop):
-    """out_i = L_i x_i for packed lower triangles: L (m, k(k+1)/2), X and out (m, k)."""
-    k = X.shape[1]
-    for i in range(start, stop):
-        t = 0
-        for r in range(k):
-            dot = 0.0
-            for s in range(r + 1):
-                dot += L[i, t + s] * X[i, s]
-            out[i, r] = dot
-            t += r + 1
 
 
 @_fast

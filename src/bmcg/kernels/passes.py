@@ -136,12 +136,19 @@ def cholesky_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> Array:
     return out
 
 
-def lower_product(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Array:
-    """L_i x_i for packed lower triangles L (n, k(k+1)/2) and X (n, k)."""
+def block_products(pool: Workers, B: Array, X: Array, kernels: Any = cpu) -> Array:
+    """B_i X_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k, s)."""
     out = np.empty(X.shape)
-    pool.over_rows(
-        lambda a, b: kernels.lower_product(L, X, out, a, b), _even_bounds(len(X), L.shape[1])
-    )
+    work = B.shape[1] * X.shape[2]
+    pool.over_rows(lambda a, b: kernels.block_products(B, X, out, a, b), _even_bounds(len(X), work))
+    return out
+
+
+def lower_products(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Array:
+    """L_i X_i for packed lower triangles L (n, k(k+1)/2) and X (n, k, s)."""
+    out = np.empty(X.shape)
+    work = L.shape[1] * X.shape[2]
+    pool.over_rows(lambda a, b: kernels.lower_products(L, X, out, a, b), _even_bounds(len(X), work))
     return out
 
 

@@ -120,7 +120,11 @@ def cholesky_blocks(P: Array, out: Array, start: int, stop: int) -> None:
         out[i] = np.linalg.cholesky(block)[r, s] if block.any() else 0.0
 
 
-def lower_product(L: Array, X: Array, out: Array, start: int, stop: int) -> None:
-    """out_i = L_i x_i for packed lower triangles."""
-    lower = np.tril(unpack(L[start:stop]))
-    out[start:stop] = np.einsum("irs,is->ir", lower, X[start:stop])
+def block_products(B: Array, X: Array, out: Array, start: int, stop: int) -> None:
+    """out_i = B_i X_i for packed symmetric blocks and many vectors."""
+    out[start:stop] = unpack(B[start:stop]) @ X[start:stop]
+
+
+def lower_products(L: Array, X: Array, out: Array, start: int, stop: int) -> None:
+    """out_i = L_i X_i for packed lower triangles and many vectors."""
+    out[start:stop] = np.tril(unpack(L[start:stop])) @ X[start:stop]

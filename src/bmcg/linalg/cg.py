@@ -47,6 +47,11 @@ def system_per_column(a: Array, b: Array) -> Array:
     return np.einsum("i...,i...->...", a, b)
 
 
+def system_per_last(a: Array, b: Array) -> Array:
+    """Inner products when each last index is a system of its own: (n, k, s) to (s,)."""
+    return np.einsum("irs,irs->s", a, b)
+
+
 def conjugate_gradient(
     apply: Operator,
     rhs: Array,
@@ -70,7 +75,7 @@ def conjugate_gradient(
     precondition : callable
         r to P⁻¹ r.
     inner : callable
-        `one_system` or `system_per_column`.
+        `one_system`, `system_per_column` or `system_per_last`.
     residual_tol : float
         Stop when every relative residual is below this.
     gain_tol : float

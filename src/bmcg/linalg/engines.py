@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
-from ..kernels.reference import pack, packed_diagonal, unpack
+from ..kernels.reference import pack, unpack
 from ..kernels.threads import Workers
 from . import dense, selected_inverse
 from .monte_carlo import MonteCarloEngine
@@ -130,7 +130,7 @@ def choose_engine(
     rank: int,
     pool: Workers,
     seed: int,
-    n_samples: int = 20,
+    n_samples: int = 16,
 ) -> VarianceEngine:
     """The engine asked for, or the one that promises to be fastest.
 

@@ -88,18 +88,51 @@ def _factor_block(A):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _invert_block(L, T):  # type: ignore[no-untyped-def]
-    """T = L⁻¹ for a small lower-triangular L, both (b, b), by rows of T."""
-    b = L.shape[0]
-    for i in range(b):
-        for l in range(b):
-            T[i, l] = 0.0
+def _invert_block(L):  # type: ignore[no-untyped-def]
+    """L⁻¹ for a small lower-triangular (b, b) matrix, row by row."""
+    T = np.zeros(L.shape)
+    for i in range(L.shape[0]):
         for q in range(i):
             for l in range(q + 1):
                 T[i, l] -= L[i, q] * T[q, l]
         for l in range(i):
             T[i, l] /= L[i, i]
         T[i, i] = 1.0 / L[i, i]
+    return T
+
+
+@_jit
+def _block(F, i0, i1, j0, j1):  # type: ignore[no-untyped-def]
+    """F[i0:i1, j0:j1] as an array of its own."""
+    A = np.empty((i1 - i0, j1 - j0))
+    for i in range(i1 - i0):
+        for j in range(j1 - j0):
+            A[i, j] = F[i0 + i, j0 + j]
+    return A
+
+
+@_jit
+def _transposed(F, i0, i1, j0, j1):  # type: ignore[no-untyped-def]
+    """F[i0:i1, j0:j1]ᵀ as an array of its own."""
+    A = np.empty((j1 - j0, i1 - i0))
+    for i in range(i1 - i0):
+        for j in range(j1 - j0):
+            A[j, i] = F[i0 + i, j0 + j]
+    return A
+
+
+@_jit
+def _store(F, i0, j0, old, factor, A):  # type: ignore[no-untyped-def]
+    """F[i0:, j0:] ← old · F[i0:, j0:] + factor · A over the shape of A; old is 0 or 1."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            base = F[i0 + i, j0 + j] if old else 0.0
+            F[i0 + i, j0 + j] = base + factor * A[i, j]
+
+
+@_jit
+def _product(A, B):  # type: ignore[no-untyped-def]
+    return np.dot(A, B)
 
 
 @_jit
@@ -108,19 +141,18 @@ def _factor_strip(F, o0, o1):  # type: ignore[no-untyped-def]
     f = F.shape[0]
     for j0 in range(o0, o1, _BLOCK):
         j1 = min(o1, j0 + _BLOCK)
-        A = F[j0:j1, j0:j1].copy()
+        A = _block(F, j0, j1, j0, j1)
         failed = _factor_block(A)
         if failed >= 0:
             return j0 + failed
-        F[j0:j1, j0:j1] = A
+        _store(F, j0, j0, False, 1.0, A)
         if j1 == f:
             break
-        T = np.empty_like(A)
-        _invert_block(A, T)
-        B = np.dot(F[j1:, j0:j1].copy(), T.T.copy())
-        F[j1:, j0:j1] = B
+        T = _invert_block(A)
+        B = _product(_block(F, j1, f, j0, j1), _transposed(T, 0, j1 - j0, 0, j1 - j0))
+        _store(F, j1, j0, False, 1.0, B)
         if j1 < o1:
-            F[j1:, j1:o1] -= np.dot(B, B[: o1 - j1].T.copy())
+            _store(F, j1, j1, True, -1.0, _product(B, _transposed(B, 0, o1 - j1, 0, j1 - j0)))
     return -1
 
 
@@ -133,38 +165,34 @@ def factor_dense(F, w):  # type: ignore[no-untyped-def]
         failed = _factor_strip(F, o0, o1)
         if failed >= 0:
             return failed
-        if o1 < f:
-            B = F[o1:, o0:o1].copy()
-            Bt = B.T.copy()
-            for i0 in range(o1, f, _STRIP):
-                i1 = min(f, i0 + _STRIP)
-                F[i0:i1, o1:i1] -= np.dot(B[i0 - o1 : i1 - o1], Bt[:, : i1 - o1].copy())
+        for i0 in range(o1, f, _STRIP):
+            i1 = min(f, i0 + _STRIP)
+            A = _product(_block(F, i0, i1, o0, o1), _transposed(F, o1, i1, o0, o1))
+            _store(F, i0, o1, True, -1.0, A)
     return -1
 
 
 @_jit
-def _invert_rows(L, T, i0, i1, step):  # type: ignore[no-untyped-def]
-    """Rows i0:i1 of T = L⁻¹ left of their diagonal block, which T already holds."""
-    D = T[i0:i1, i0:i1].copy()
-    for c0 in range(0, i0, step):
-        c1 = min(i0, c0 + step)
-        above = np.dot(L[i0:i1, c0:i0].copy(), T[c0:i0, c0:c1].copy())
-        T[i0:i1, c0:c1] = -np.dot(D, above)
+def _invert_rows(L, T, c0, i0, i1):  # type: ignore[no-untyped-def]
+    """Rows i0:i1 of T = L⁻¹, columns c0:i0, from their diagonal block, which T already holds."""
+    D = _block(T, i0, i1, i0, i1)
+    for b0 in range(c0, i0, _STRIP):
+        b1 = min(i0, b0 + _STRIP)
+        above = _product(_block(L, i0, i1, b0, i0), _block(T, b0, i0, b0, b1))
+        _store(T, i0, b0, False, -1.0, _product(D, above))
 
 
 @_jit
-def _invert_triangle(L):  # type: ignore[no-untyped-def]
-    """L⁻¹ of a lower-triangular (w, w) matrix: diagonal strips by blocks, then the rest."""
-    w = L.shape[0]
+def _invert_triangle(L, w):  # type: ignore[no-untyped-def]
+    """Inverse of the lower triangle L[:w]: diagonal strips by blocks, then the rest."""
     T = np.zeros((w, w))
     for o0 in range(0, w, _STRIP):
         o1 = min(w, o0 + _STRIP)
-        strip, inverse = L[o0:o1, o0:o1], T[o0:o1, o0:o1]
-        for i0 in range(0, o1 - o0, _BLOCK):
-            i1 = min(o1 - o0, i0 + _BLOCK)
-            _invert_block(strip[i0:i1, i0:i1], inverse[i0:i1, i0:i1])
-            _invert_rows(strip, inverse, i0, i1, _STRIP)
-        _invert_rows(L, T, o0, o1, _STRIP)
+        for i0 in range(o0, o1, _BLOCK):
+            i1 = min(o1, i0 + _BLOCK)
+            _store(T, i0, i0, False, 1.0, _invert_block(_block(L, i0, i1, i0, i1)))
+            _invert_rows(L, T, o0, i0, i1)
+        _invert_rows(L, T, 0, o0, o1)
     return T
 
 
@@ -175,16 +203,16 @@ def inverse_dense(F, L):  # type: ignore[no-untyped-def]
     With T = L₁₁⁻¹ and Y = L₂₁T: Z₂₁ = -Z₂₂Y and Z₁₁ = TᵀT - YᵀZ₂₁.
     """
     f, w = L.shape
-    T = _invert_triangle(L[:w])
+    T = _invert_triangle(L, w)
     for i0 in range(0, w, _STRIP):
         i1 = min(w, i0 + _STRIP)
-        F[i0:i1, :i1] = np.dot(T[i0:, i0:i1].T.copy(), T[i0:, :i1].copy())
+        A = _product(_transposed(T, i0, w, i0, i1), _block(T, i0, w, 0, i1))
+        _store(F, i0, 0, False, 1.0, A)
     if f > w:
-        Y = np.dot(L[w:].copy(), T)
-        Z = np.dot(F[w:, w:].copy(), Y)
-        F[w:, :w] = -Z
-        F[:w, w:] = F[w:, :w].T
-        F[:w, :w] += np.dot(Y.T.copy(), Z)
-    for i in range(w):
-        for l in range(i):
+        Y = _product(_block(L, w, f, 0, w), T)
+        Z = _product(_block(F, w, f, w, f), Y)
+        _store(F, w, 0, False, -1.0, Z)
+        _store(F, 0, 0, True, 1.0, _product(_transposed(Y, 0, f - w, 0, w), Z))
+    for i in range(f):
+        for l in range(min(i, w)):
             F[l, i] = F[i, l]

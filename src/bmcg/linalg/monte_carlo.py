@@ -18,14 +18,14 @@ from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.passes import Side
 from ..kernels.threads import Workers
-from .cg import Inner, Operator, conjugate_gradient, one_system, system_per_column
+from .cg import Inner, Operator, conjugate_gradient, system_per_column, system_per_last
 from .system import MeanSystem, SidePrior, off_diagonal
 
 Array = NDArray[np.float64]
 
 # Entries of one batch of right-hand sides: bounds the memory of the solves.
 BATCH = 4_000_000
-LANCZOS_STEPS = 40
+LANCZOS_STEPS = 25
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,18 @@ class MonteCarloEngine:
     pool : Workers
     seed : int
     n_samples : int
-        Draws averaged; their spread gives the error estimate.
+        Draws averaged; their spread gives the error estimate. Half as many probes estimate
+        log-determinants.
+    tol : float
+        Relative residual of a draw's solve.
     """
 
     name = "monte_carlo"
 
-    def __init__(self, pool: Workers, seed: int, n_samples: int = 20, tol: float = 1e-5) -> None:
+    def __init__(self, pool: Workers, seed: int, n_samples: int = 16, tol: float = 1e-5) -> None:
         self.pool, self.seed, self.n_samples, self.tol = pool, seed, n_samples, tol
+        self.n_probes = max(2, n_samples // 2)
+        self.draws: Array | None = None
 
     def prepare(self, precision: Precision) -> SidePrior:
         """The prior with log|L| estimated; the ridge makes it ill-conditioned, hence the steps."""
@@ -112,7 +117,7 @@ class MonteCarloEngine:
         self, prior: SidePrior, D: Array, lam: Array, steps: int = LANCZOS_STEPS
     ) -> Estimate:
         """log|diag(D_r) + λ_r L| of each column, (k,), with standard errors."""
-        s = self.n_samples
+        s = self.n_probes
         probes = np.sign(np.random.default_rng([self.seed, 2]).random((len(D), s)) - 0.5)
         pivot = D + prior.precision.diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
@@ -129,52 +134,56 @@ class MonteCarloEngine:
 
     def estimate_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Estimate:
         """Diagonal blocks with their standard errors, packed (n, k(k+1)/2)."""
+        z = self.draw_blocks(prior, system, B)
+        shift = system.precondition(system.neighbours(z))
         r, s = np.tril_indices(len(system.lam))
-        total, squares = np.zeros(B.shape), np.zeros(B.shape)
-        for z in self.draw_blocks(prior, system, B):
-            shift = system.precondition(system.neighbours(z))
-            product = shift[:, r] * shift[:, s]
-            total += product
-            squares += product**2
         count = self.n_samples
-        mean = total / count
-        error = np.sqrt(np.maximum(squares / count - mean**2, 0.0) / (count - 1))
+        mean = np.empty(B.shape)
+        squares = np.empty(B.shape)
+        for t, (p, q) in enumerate(zip(r, s, strict=True)):
+            product = shift[:, p] * shift[:, q]
+            mean[:, t] = product.mean(axis=1)
+            squares[:, t] = np.einsum("is,is->i", product, product) / count
+        error = np.sqrt(np.maximum(squares - mean**2, 0.0) / (count - 1))
         return Estimate(system.inverse + mean, error)
 
     def draw_blocks(
         self, prior: SidePrior, system: MeanSystem, B: Array, n_samples: int | None = None
-    ) -> list[Array]:
-        """Draws of N(0, Q⁻¹), each (n, k)."""
+    ) -> Array:
+        """Draws of N(0, Q⁻¹), shape (n, k, s).
+
+        The noise is the same in every call, so the last draws are a warm start for the next.
+        """
         count, k = n_samples or self.n_samples, len(system.lam)
-        root = passes.cholesky_blocks(self.pool, B)
         rng = np.random.default_rng([self.seed, 1])
-        draws = []
-        for _ in range(count):
-            own, graph = _noise(rng, prior.precision, k)
-            rhs = passes.lower_product(self.pool, root, own) + np.sqrt(system.lam) * graph
-            found = conjugate_gradient(
-                system.apply,
-                rhs,
-                precondition=system.precondition,
-                residual_tol=self.tol,
-                max_steps=1000,
-            )
-            draws.append(found.x)
-        return draws
+        own, graph = _noise(rng, prior.precision, k * count)
+        shape = (len(B), k, count)
+        root = passes.cholesky_blocks(self.pool, B)
+        rhs = passes.lower_products(self.pool, root, own.reshape(shape))
+        rhs += np.sqrt(system.lam)[:, None] * graph.reshape(shape)
+        warm = self.draws if self.draws is not None and self.draws.shape == shape else None
+        found = conjugate_gradient(
+            system.apply,
+            rhs,
+            start=warm,
+            precondition=system.precondition,
+            inner=system_per_last,
+            residual_tol=self.tol,
+            max_steps=1000,
+        )
+        self.draws = found.x
+        return found.x
 
     def log_det_blocks(self, system: MeanSystem) -> Estimate:
         """log|P^{-½} Q P^{-½}|, what the block diagonal leaves of the log-determinant."""
         root = passes.cholesky_blocks(self.pool, system.inverse)
-        rng = np.random.default_rng([self.seed, 2])
-        terms = []
-        for _ in range(self.n_samples):
-            probe = np.sign(rng.random((len(system.blocks), len(system.lam))) - 0.5)
-            rhs = passes.block_product(
-                self.pool, system.blocks, passes.lower_product(self.pool, root, probe)
-            )
-            terms.append(float(lanczos_log(system.apply, system.precondition, rhs, one_system)))
-        values = np.asarray(terms)
-        return Estimate(values.mean(), values.std(ddof=1) / np.sqrt(len(values)))
+        shape = (len(system.blocks), len(system.lam), self.n_probes)
+        probes = np.sign(np.random.default_rng([self.seed, 2]).random(shape) - 0.5)
+        rhs = passes.block_products(
+            self.pool, system.blocks, passes.lower_products(self.pool, root, probes)
+        )
+        terms = lanczos_log(system.apply, system.precondition, rhs, system_per_last)
+        return Estimate(terms.mean(), terms.std(ddof=1) / np.sqrt(len(terms)))
 
 
 def _neighbours(prior: SidePrior) -> Side:

@@ -8,8 +8,6 @@ Nodes with the same neighbourhood are merged and eliminated together.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -20,23 +18,18 @@ Int64 = NDArray[np.int64]
 _FREE, _ELEMENT, _DEAD = 0, 1, 2
 
 
-class _Quotient(NamedTuple):
-    """Quotient graph: the list of i is store[start[i]:start[i] + length[i]], elements first."""
-
-    start: Int64
-    length: Int64
-    elements: Int64  # how many entries at the head of a variable's list are elements
-    status: NDArray[np.int8]
-    weight: Int64  # nodes merged into i; negative while i belongs to the current pivot's clique
-    degree: Int64  # variables: bound on the external degree; elements: weight of the clique
-    mark: Int64  # against a rising flag: weight of an element outside the current clique
-    merged: Int32  # the node that i was merged into, -1 for none
-    head: Int32  # degree buckets, doubly linked
-    after: Int32
-    before: Int32
-    hash_head: Int32  # buckets of nodes whose neighbourhoods may be equal
-    hash_next: Int32
-    hash_of: Int32
+# Rows of the one table that holds the quotient graph. The list of node i is
+# store[start:start + length], its elements first.
+_START, _LENGTH = 0, 1
+_ELEMENTS = 2  # how many entries at the head of a variable's list are elements
+_STATUS = 3
+_WEIGHT = 4  # nodes merged into i; negative while i belongs to the current pivot's clique
+_DEGREE = 5  # variables: bound on the external degree; elements: weight of the clique
+_MARK = 6  # against a rising flag: weight of an element outside the current clique
+_MERGED = 7  # the node that i was merged into, -1 for none
+_HEAD, _AFTER, _BEFORE = 8, 9, 10  # degree buckets, doubly linked
+_HASH_HEAD, _HASH_NEXT, _HASH_OF = 11, 12, 13  # buckets of possibly equal neighbourhoods
+_FIELDS = 14
 
 
 def minimum_degree(
@@ -63,7 +56,7 @@ def minimum_degree(
     pivots = np.empty(n, np.int32)
     if not _eliminate(store, graph, pivots, limit):
         return None
-    return _expand(graph.merged, pivots)
+    return _expand(graph[_MERGED, :n], pivots)
 
 
 @njit(cache=True, nogil=True)
@@ -71,74 +64,71 @@ def _quotient(indptr, indices):  # type: ignore[no-untyped-def]
     """Copy the off-diagonal pattern, with room for new cliques, and fill the degree buckets."""
     n = len(indptr) - 1
     store = np.empty(len(indices) + len(indices) // 5 + 2 * n + 1, np.int32)
-    g = _Quotient(
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int8),
-        np.ones(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
-        np.full(n, -1, np.int32), np.full(n + 1, -1, np.int32), np.full(n, -1, np.int32),
-        np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.full(n, -1, np.int32),
-        np.zeros(n, np.int32),
-    )  # fmt: skip
+    g = np.zeros((_FIELDS, n + 1), np.int64)  # degrees run to n
+    g[_WEIGHT] = 1
+    for field in (_MERGED, _HEAD, _AFTER, _BEFORE, _HASH_HEAD, _HASH_NEXT):
+        g[field] = -1
     end = 0
     for i in range(n):
-        g.start[i] = end
+        g[_START, i] = end
         for e in range(indptr[i], indptr[i + 1]):
             if indices[e] != i:
                 store[end] = indices[e]
                 end += 1
-        g.length[i] = end - g.start[i]
-        g.degree[i] = g.length[i]
+        g[_LENGTH, i] = end - g[_START, i]
+        g[_DEGREE, i] = g[_LENGTH, i]
     for i in range(n - 1, -1, -1):
-        _push(g, i, g.degree[i])
+        _push(g, i, g[_DEGREE, i])
     return store, g
 
 
 @njit(cache=True, nogil=True)
 def _push(g, i, degree):  # type: ignore[no-untyped-def]
-    first = g.head[degree]
-    g.after[i] = first
-    g.before[i] = -1
+    first = g[_HEAD, degree]
+    g[_AFTER, i] = first
+    g[_BEFORE, i] = -1
     if first >= 0:
-        g.before[first] = i
-    g.head[degree] = i
+        g[_BEFORE, first] = i
+    g[_HEAD, degree] = i
 
 
 @njit(cache=True, nogil=True)
 def _remove(g, i):  # type: ignore[no-untyped-def]
-    if g.before[i] >= 0:
-        g.after[g.before[i]] = g.after[i]
+    if g[_BEFORE, i] >= 0:
+        g[_AFTER, g[_BEFORE, i]] = g[_AFTER, i]
     else:
-        g.head[g.degree[i]] = g.after[i]
-    if g.after[i] >= 0:
-        g.before[g.after[i]] = g.before[i]
+        g[_HEAD, g[_DEGREE, i]] = g[_AFTER, i]
+    if g[_AFTER, i] >= 0:
+        g[_BEFORE, g[_AFTER, i]] = g[_BEFORE, i]
 
 
 @njit(cache=True, nogil=True)
 def _defer_hubs(store, g, pivots):  # type: ignore[no-untyped-def]
     """Put nodes of very high degree last: every neighbour's elimination would scan their lists."""
-    n = len(g.start)
+    n = g.shape[1] - 1
     bound = max(16.0, 10.0 * np.sqrt(n))
     hubs = 0
     for i in range(n):
-        if g.degree[i] > bound:
+        if g[_DEGREE, i] > bound:
             _remove(g, i)
             hubs += 1
             pivots[n - hubs] = i
-            g.status[i] = _DEAD
+            g[_STATUS, i] = _DEAD
     if hubs == 0:
         return 0
     for i in range(n):
-        if g.status[i] == _DEAD:
-            g.weight[i] = 0
+        if g[_STATUS, i] == _DEAD:
+            g[_WEIGHT, i] = 0
             continue
         _remove(g, i)
-        kept = g.start[i]
-        for e in range(g.start[i], g.start[i] + g.length[i]):
-            if g.status[store[e]] != _DEAD:
+        kept = g[_START, i]
+        for e in range(g[_START, i], g[_START, i] + g[_LENGTH, i]):
+            if g[_STATUS, store[e]] != _DEAD:
                 store[kept] = store[e]
                 kept += 1
-        g.length[i] = kept - g.start[i]
-        g.degree[i] = g.length[i]
-        _push(g, i, g.degree[i])
+        g[_LENGTH, i] = kept - g[_START, i]
+        g[_DEGREE, i] = g[_LENGTH, i]
+        _push(g, i, g[_DEGREE, i])
     return hubs
 
 
@@ -147,12 +137,12 @@ def _compact(store, g):  # type: ignore[no-untyped-def]
     """Close the gaps that dead lists left; returns the end of what is in use."""
     old = store.copy()
     end = 0
-    for i in range(len(g.start)):
-        live = g.weight[i] != 0 if g.status[i] == _FREE else g.status[i] == _ELEMENT
+    for i in range(g.shape[1] - 1):
+        live = g[_WEIGHT, i] != 0 if g[_STATUS, i] == _FREE else g[_STATUS, i] == _ELEMENT
         if live:
-            begin = g.start[i]
-            g.start[i] = end
-            for e in range(begin, begin + g.length[i]):
+            begin = g[_START, i]
+            g[_START, i] = end
+            for e in range(begin, begin + g[_LENGTH, i]):
                 store[end] = old[e]
                 end += 1
     return end
@@ -161,10 +151,10 @@ def _compact(store, g):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _join(g, i):  # type: ignore[no-untyped-def]
     """Take variable i into the pivot's clique; returns its weight, 0 if it is not eligible."""
-    weight = g.weight[i]
+    weight = g[_WEIGHT, i]
     if weight <= 0:
         return 0
-    g.weight[i] = -weight
+    g[_WEIGHT, i] = -weight
     _remove(g, i)
     return weight
 
@@ -172,44 +162,44 @@ def _join(g, i):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _build_clique(store, g, p, end):  # type: ignore[no-untyped-def]
     """Turn pivot p into an element: the union of its variables and its elements' cliques."""
-    begin, size, total = g.start[p], 0, 0
-    weight = g.weight[p]
-    g.weight[p] = -weight
-    out = end if g.elements[p] > 0 else begin
-    for q in range(begin, begin + g.elements[p]):
+    begin, size, total = g[_START, p], 0, 0
+    weight = g[_WEIGHT, p]
+    g[_WEIGHT, p] = -weight
+    out = end if g[_ELEMENTS, p] > 0 else begin
+    for q in range(begin, begin + g[_ELEMENTS, p]):
         e = store[q]
-        for t in range(g.start[e], g.start[e] + g.length[e]):
+        for t in range(g[_START, e], g[_START, e] + g[_LENGTH, e]):
             joined = _join(g, store[t])
             if joined > 0:
                 store[out + size] = store[t]
                 size += 1
                 total += joined
-        g.status[e] = _DEAD
-    for q in range(begin + g.elements[p], begin + g.length[p]):
+        g[_STATUS, e] = _DEAD
+    for q in range(begin + g[_ELEMENTS, p], begin + g[_LENGTH, p]):
         i = store[q]
         joined = _join(g, i)
         if joined > 0:
             store[out + size] = i
             size += 1
             total += joined
-    if g.elements[p] > 0:
+    if g[_ELEMENTS, p] > 0:
         end += size
-    g.start[p], g.length[p], g.elements[p] = out, size, 0
-    g.status[p], g.degree[p] = _ELEMENT, total
+    g[_START, p], g[_LENGTH, p], g[_ELEMENTS, p] = out, size, 0
+    g[_STATUS, p], g[_DEGREE, p] = _ELEMENT, total
     return end
 
 
 @njit(cache=True, nogil=True)
 def _measure_overlaps(store, g, p, flag):  # type: ignore[no-untyped-def]
     """mark[e] - flag = weight of element e outside p's clique, for every e that touches it."""
-    for t in range(g.start[p], g.start[p] + g.length[p]):
+    for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
         i = store[t]
-        for q in range(g.start[i], g.start[i] + g.elements[i]):
+        for q in range(g[_START, i], g[_START, i] + g[_ELEMENTS, i]):
             e = store[q]
-            if g.status[e] == _ELEMENT:
-                if g.mark[e] < flag:
-                    g.mark[e] = flag + g.degree[e]
-                g.mark[e] += g.weight[i]  # negative inside the clique
+            if g[_STATUS, e] == _ELEMENT:
+                if g[_MARK, e] < flag:
+                    g[_MARK, e] = flag + g[_DEGREE, e]
+                g[_MARK, e] += g[_WEIGHT, i]  # negative inside the clique
 
 
 @njit(cache=True, nogil=True)
@@ -218,30 +208,30 @@ def _update_variable(store, g, p, i, flag):  # type: ignore[no-untyped-def]
 
     Returns True when nothing but p is left: i can be eliminated together with p.
     """
-    begin, degree, key = g.start[i], 0, np.int64(p)
+    begin, degree, key = g[_START, i], 0, np.int64(p)
     # p, or an element that p absorbed, leaves the list: there is always room for p in front.
     kept_elements = np.int64(0)
-    first_variable = begin + g.elements[i]
-    last = begin + g.length[i]
+    first_variable = begin + g[_ELEMENTS, i]
+    last = begin + g[_LENGTH, i]
     spare = np.int64(-1)
     for q in range(begin, first_variable):
         e = store[q]
-        if g.status[e] != _ELEMENT:
+        if g[_STATUS, e] != _ELEMENT:
             continue
-        outside = g.mark[e] - flag
+        outside = g[_MARK, e] - flag
         if outside > 0:
             store[begin + kept_elements] = e
             kept_elements += 1
             degree += outside
             key += e
         else:
-            g.status[e] = _DEAD  # every variable of e is in p's clique
+            g[_STATUS, e] = _DEAD  # every variable of e is in p's clique
     out = begin + kept_elements
     # Variables move behind one free place; the first of them waits while p takes its slot.
     for q in range(first_variable, last):
         j = store[q]
-        if g.weight[j] > 0:
-            degree += g.weight[j]
+        if g[_WEIGHT, j] > 0:
+            degree += g[_WEIGHT, j]
             key += j
             if spare < 0:
                 spare = j
@@ -253,34 +243,34 @@ def _update_variable(store, g, p, i, flag):  # type: ignore[no-untyped-def]
         store[out] = spare
     store[begin + kept_elements] = store[begin]
     store[begin] = p
-    g.elements[i] = kept_elements + 1
-    g.length[i] = out + 1 - begin
-    g.degree[i] = min(g.degree[i], degree)
-    g.hash_of[i] = key % len(g.start)
+    g[_ELEMENTS, i] = kept_elements + 1
+    g[_LENGTH, i] = out + 1 - begin
+    g[_DEGREE, i] = min(g[_DEGREE, i], degree)
+    g[_HASH_OF, i] = key % (g.shape[1] - 1)
     return degree == 0
 
 
 @njit(cache=True, nogil=True)
 def _update_clique(store, g, p, flag):  # type: ignore[no-untyped-def]
     """New degree bounds for the clique; its variables go into hash buckets or join the pivot."""
-    for t in range(g.start[p], g.start[p] + g.length[p]):
+    for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
         i = store[t]
         if _update_variable(store, g, p, i, flag):
-            g.degree[p] += g.weight[i]
-            g.weight[p] += g.weight[i]
-            g.weight[i] = 0
-            g.merged[i] = p
+            g[_DEGREE, p] += g[_WEIGHT, i]
+            g[_WEIGHT, p] += g[_WEIGHT, i]
+            g[_WEIGHT, i] = 0
+            g[_MERGED, i] = p
         else:
-            key = g.hash_of[i]
-            g.hash_next[i] = g.hash_head[key]
-            g.hash_head[key] = i
+            key = g[_HASH_OF, i]
+            g[_HASH_NEXT, i] = g[_HASH_HEAD, key]
+            g[_HASH_HEAD, key] = i
 
 
 @njit(cache=True, nogil=True)
 def _same_neighbours(store, g, j, flag):  # type: ignore[no-untyped-def]
-    last = g.start[j] + g.length[j]
-    q = g.start[j] + 1  # the first entry is the pivot in every list of the clique
-    while q < last and g.mark[store[q]] == flag:
+    last = g[_START, j] + g[_LENGTH, j]
+    q = g[_START, j] + 1  # the first entry is the pivot in every list of the clique
+    while q < last and g[_MARK, store[q]] == flag:
         q += 1
     return q == last
 
@@ -288,79 +278,79 @@ def _same_neighbours(store, g, j, flag):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _merge_twins(store, g, p, flag):  # type: ignore[no-untyped-def]
     """Merge variables of the clique with equal lists: they stay equal for ever."""
-    for t in range(g.start[p], g.start[p] + g.length[p]):
-        key = g.hash_of[store[t]]
-        i = g.hash_head[key] if g.weight[store[t]] != 0 else -1
-        g.hash_head[key] = -1
-        while i >= 0 and g.hash_next[i] >= 0:
+    for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
+        key = g[_HASH_OF, store[t]]
+        i = g[_HASH_HEAD, key] if g[_WEIGHT, store[t]] != 0 else -1
+        g[_HASH_HEAD, key] = -1
+        while i >= 0 and g[_HASH_NEXT, i] >= 0:
             flag += 1
-            for q in range(g.start[i] + 1, g.start[i] + g.length[i]):
-                g.mark[store[q]] = flag
-            previous, j = i, g.hash_next[i]
+            for q in range(g[_START, i] + 1, g[_START, i] + g[_LENGTH, i]):
+                g[_MARK, store[q]] = flag
+            previous, j = i, g[_HASH_NEXT, i]
             while j >= 0:
-                following = g.hash_next[j]
+                following = g[_HASH_NEXT, j]
                 if (
-                    g.length[i] == g.length[j]
-                    and g.elements[i] == g.elements[j]
+                    g[_LENGTH, i] == g[_LENGTH, j]
+                    and g[_ELEMENTS, i] == g[_ELEMENTS, j]
                     and _same_neighbours(store, g, j, flag)
                 ):
-                    g.weight[i] += g.weight[j]
-                    g.weight[j] = 0
-                    g.merged[j] = i
-                    g.hash_next[previous] = following
+                    g[_WEIGHT, i] += g[_WEIGHT, j]
+                    g[_WEIGHT, j] = 0
+                    g[_MERGED, j] = i
+                    g[_HASH_NEXT, previous] = following
                 else:
                     previous = j
                 j = following
-            i = g.hash_next[i]
+            i = g[_HASH_NEXT, i]
     return flag
 
 
 @njit(cache=True, nogil=True)
 def _restore_clique(store, g, p, left):  # type: ignore[no-untyped-def]
     """Return the surviving variables to the degree buckets; returns the lowest degree."""
-    kept, lowest = g.start[p], left
-    for t in range(g.start[p], g.start[p] + g.length[p]):
+    kept, lowest = g[_START, p], left
+    for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
         i = store[t]
-        if g.weight[i] == 0:
+        if g[_WEIGHT, i] == 0:
             continue
-        weight = -g.weight[i]
-        g.weight[i] = weight
-        g.degree[i] = min(g.degree[i] + g.degree[p] - weight, left - weight)
-        _push(g, i, g.degree[i])
-        lowest = min(lowest, g.degree[i])
+        weight = -g[_WEIGHT, i]
+        g[_WEIGHT, i] = weight
+        g[_DEGREE, i] = min(g[_DEGREE, i] + g[_DEGREE, p] - weight, left - weight)
+        _push(g, i, g[_DEGREE, i])
+        lowest = min(lowest, g[_DEGREE, i])
         store[kept] = i
         kept += 1
-    g.length[p] = kept - g.start[p]
-    if g.length[p] == 0:
-        g.status[p] = _DEAD
+    g[_LENGTH, p] = kept - g[_START, p]
+    if g[_LENGTH, p] == 0:
+        g[_STATUS, p] = _DEAD
     return lowest
 
 
 @njit(cache=True, nogil=True)
 def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
     """Eliminate everything; pivots[0:] in order, filled from the back with deferred hubs."""
-    n = len(g.start)
+    n = g.shape[1] - 1
     hubs = _defer_hubs(store, g, pivots)
     left, count, lowest, flag = n - hubs, 0, 0, np.int64(1)
     fill = hubs * (hubs + 1) // 2
-    end = g.start[n - 1] + g.length[n - 1] if n > 0 else 0
+    end = g[_START, n - 1] + g[_LENGTH, n - 1] if n > 0 else 0
     while left > 0:
-        while g.head[lowest] < 0:
+        while g[_HEAD, lowest] < 0:
             lowest += 1
-        p = g.head[lowest]
+        p = g[_HEAD, lowest]
         _remove(g, p)
-        if g.elements[p] > 0 and end + left > len(store):
+        if g[_ELEMENTS, p] > 0 and end + left > len(store):
             end = _compact(store, g)
         end = _build_clique(store, g, p, end)
         _measure_overlaps(store, g, p, flag)
         _update_clique(store, g, p, flag)
-        weight = -g.weight[p]
+        weight = -g[_WEIGHT, p]
         pivots[count] = p
         count += 1
         left -= weight
-        fill += weight * g.degree[p] + weight * (weight + 1) // 2
+        fill += weight * g[_DEGREE, p] + weight * (weight + 1) // 2
         flag = _merge_twins(store, g, p, flag + n + 1) + 1
-        g.weight[p] = 0
+        g[_WEIGHT, p] = 0
         lowest = min(lowest, _restore_clique(store, g, p, left))
         # Each node left has at least `lowest` neighbours now and in the filled graph, which so
         # has at least lowest / 2 edges a node (up to the slack of the degree bounds).

@@ -43,18 +43,24 @@ class MeanSystem:
     pool: Workers
 
     def apply(self, X: Array) -> Array:
-        """Q X for X of shape (n, k)."""
-        out = passes.block_product(self.pool, self.blocks, X)
+        """Q X for X of shape (n, k), or (n, k, s) for s vectors at once."""
+        out = self._product(self.blocks, X)
         return out if self.coupling is None else out + self.neighbours(X)
 
     def neighbours(self, X: Array) -> Array:
         """The part of Q X that couples different rows: (L − diag L) X Λ."""
         assert self.coupling is not None
-        return passes.weighted_sums(self.coupling, X) * self.lam
+        lam = self.lam if X.ndim == 2 else self.lam[:, None]
+        sums = passes.weighted_sums(self.coupling, X.reshape(len(X), -1))
+        return sums.reshape(X.shape) * lam
 
     def precondition(self, R: Array) -> Array:
         """P_i⁻¹ r_i for every row."""
-        return passes.block_product(self.pool, self.inverse, R)
+        return self._product(self.inverse, R)
+
+    def _product(self, blocks: Array, X: Array) -> Array:
+        product = passes.block_product if X.ndim == 2 else passes.block_products
+        return product(self.pool, blocks, X)
 
     def solve(self, rhs: Array, start: Array | None, gain_tol: float, max_steps: int) -> Solution:
         """Means of all columns together, from a warm start."""
