@@ -125,8 +125,8 @@ class MatrixCompleter(BaseEstimator):
         need = 8 * m * n
         if need > memory_limit:
             raise MemoryError(
-                f"the complete {m} x {n} matrix needs {need / 2**30:.1f} GiB, over the limit of "
-                f"{memory_limit / 2**30:.1f} GiB: predict the entries you need, "
+                f"the complete {m} x {n} matrix needs {need / 2**30:.3g} GiB, over the limit of "
+                f"{memory_limit / 2**30:.3g} GiB: predict the entries you need, "
                 "or raise memory_limit"
             )
         return self._framed(self._complete())

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .base import MatrixCompleter
 from .graphs.precision import Precision, graph_precision, identity_precision
@@ -167,33 +168,37 @@ class BMCG(MatrixCompleter):
         """
         i, j = self._pairs(rows, cols)
         _check_whole(n_draws, "n_draws", 1)
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        return self.fitted_.draw(i, j, n_draws, seed, include_noise)
+        return self.fitted_.draw(i, j, n_draws, _seed(random_state), include_noise)
+
+    @property
+    def _learned(self) -> Posterior:
+        check_is_fitted(self, "fitted_")
+        return self.fitted_
 
     @property
     def rank_(self) -> int:
         """Components found."""
-        return self.fitted_.rows.factors.rank
+        return self._learned.rows.factors.rank
 
     @property
     def noise_std_(self) -> float:
         """Standard deviation of the noise, in the data's units."""
-        return float(np.sqrt(self.fitted_.noise_variance))
+        return float(np.sqrt(self._learned.noise_variance))
 
     @property
     def component_precisions_(self) -> Array:
         """⟨λ⟩ of each component, shape (rank_,)."""
-        return self.fitted_.lam.mean
+        return self._learned.lam.mean
 
     @property
     def row_factors_(self) -> Array:
         """Posterior means of the rows' factors, in the data's units, shape (m, rank_)."""
-        return np.sqrt(self.fitted_.scale) * self.fitted_.rows.factors.mean
+        return np.sqrt(self._learned.scale) * self._learned.rows.factors.mean
 
     @property
     def col_factors_(self) -> Array:
         """Posterior means of the columns' factors, in the data's units, shape (n, rank_)."""
-        return np.sqrt(self.fitted_.scale) * self.fitted_.cols.factors.mean
+        return np.sqrt(self._learned.scale) * self._learned.cols.factors.mean
 
     @property
     def n_sweeps_(self) -> int:
@@ -219,7 +224,7 @@ class BMCG(MatrixCompleter):
             max_sweeps=self.max_sweeps,
             tol=self.tol,
             engine=self.engine,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=_seed(self.random_state),
         )
         with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
             fit = run(
@@ -275,6 +280,16 @@ class BMCG(MatrixCompleter):
             value = header["fit"][name]
             setattr(model, name, tuple(value) if isinstance(value, list) else value)
         return model
+
+
+def _seed(random_state: Any) -> int:
+    """A seed from whatever scikit-learn takes for a state."""
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise ValueError(
+            f"random_state={random_state!r}: pass a whole number, a RandomState or None"
+        ) from None
 
 
 def _check_whole(value: Any, name: str, least: int) -> None:

@@ -66,7 +66,7 @@ class Labels:
         asked = self._keys(names)
         get = self._index.get
         found = np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
-        unknown = [asked[at] for at in np.flatnonzero(found < 0)]
+        unknown = list(dict.fromkeys(asked[at] for at in np.flatnonzero(found < 0)))
         if unknown:
             shown = ", ".join(repr(u) for u in unknown[:5])
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
@@ -111,8 +111,6 @@ class Labels:
 
 def as_label_array(names: Any) -> NDArray[Any]:
     """Names as a one-dimensional array: numbers stay numbers, all else becomes objects."""
-    if hasattr(names, "to_numpy"):
-        names = names.to_numpy()
     if isinstance(names, (list, tuple)) and any(isinstance(name, (str, tuple)) for name in names):
         # NumPy would turn a number beside a string into a string, and tuples into a matrix.
         return _objects(names)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .kernels.grouping import group, members, pointers, transpose
 from .labels import Labels, as_label_array
-from .tables import LongTable, WideTable, numeric
+from .tables import LongTable, WideTable, is_frame, numeric
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
 
@@ -129,7 +129,7 @@ class Observations:
             raise ValueError("values: there are no observations, nothing can be learned")
         names = _labels(row_labels, "row"), _labels(col_labels, "column")
         size = _shape(shape, r, c, names)
-        by_row = _merge(_by_row(r, c, x, size), duplicates)
+        by_row = _merge(_by_row(r, c, x, size), duplicates, names)
         return cls(size, by_row, View(*transpose(*by_row, size[1])), *names)
 
     @classmethod
@@ -182,7 +182,7 @@ class Observations:
             return _from_sparse(X)
         if isinstance(X, np.ma.MaskedArray):
             return _from_dense(numeric(np.ma.getdata(X), "X"), ~np.ma.getmaskarray(X))
-        if not isinstance(X, np.ndarray) and hasattr(X, "columns"):
+        if is_frame(X):
             table = WideTable.read(X)
             found = _from_dense(table.values, ~np.isnan(table.values))
             return replace(
@@ -243,7 +243,7 @@ def _shape(
     if shape is None:
         size = [low if lab is None else len(lab) for low, lab in zip(least, names, strict=True)]
     else:
-        size = [int(side) for side in shape]
+        size = [int(side) for side in np.ravel(np.asarray(shape))]
         if len(size) != 2 or size != list(shape):
             raise ValueError(f"shape={shape!r}: pass two whole numbers, rows and columns")
     for axis, word in enumerate(("rows", "cols")):
@@ -271,7 +271,7 @@ def _by_row(
     return View(*transpose(*group(c, r, x, size[1]), size[0]))
 
 
-def _merge(view: View, how: Aggregate) -> View:
+def _merge(view: View, how: Aggregate, names: tuple[Labels | None, Labels | None]) -> View:
     """Each entry once, repeated ones combined or refused."""
     indptr, indices, values = view
     first = np.ones(len(values), dtype=np.bool_)
@@ -282,9 +282,13 @@ def _merge(view: View, how: Aggregate) -> View:
         return view
     if how == "error":
         at = int(first.argmin())
-        row = int(np.searchsorted(indptr, at, side="right")) - 1
+        where = int(np.searchsorted(indptr, at, side="right")) - 1, int(indices[at])
+        row, column = (
+            position if lab is None else repr(lab.values[position : position + 1].tolist()[0])
+            for position, lab in zip(where, names, strict=True)
+        )
         raise ValueError(
-            f"entry (row {row}, column {indices[at]}) is given more than once "
+            f"entry (row {row}, column {column}) is given more than once "
             f"({n_repeated} repeated entries); "
             'pass duplicates="mean", "sum", "first" or "last" to combine them'
         )

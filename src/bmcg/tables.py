@@ -86,8 +86,6 @@ class LongTable:
 
 def numeric(values: Any, argument: str) -> NDArray[np.float64]:
     """Numbers as float64, or an error that names the argument; None becomes NaN."""
-    if hasattr(values, "to_numpy"):
-        values = values.to_numpy()
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "cOuifb":
@@ -97,6 +95,12 @@ def numeric(values: Any, argument: str) -> NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must hold numbers only: {error}") from None
+
+
+def is_frame(value: Any) -> bool:
+    """Whether something has named columns, as data frames do."""
+    # Asked of the class: the columns of a lazy frame are costly to know.
+    return not isinstance(value, np.ndarray) and hasattr(type(value), "columns")
 
 
 def row_index(frame: Any) -> Labels | None:
@@ -114,11 +118,13 @@ def wide_frame(matrix: NDArray[np.float64], rows: Labels | None, cols: Labels, b
     data: dict[str, Any] = {str(j): column for j, column in enumerate(matrix.T)}
     frame = nw.from_dict(data, backend=cast(Any, backend)).to_native()
     if hasattr(frame, "index") and hasattr(frame, "columns"):
-        frame.columns = cols.values
-        frame.columns.name = cols.name
-        if rows is not None:
-            frame.index = rows.values
-            frame.index.name = rows.name
+        for axis, labels in enumerate((rows, cols)):
+            if labels is not None:
+                # A list of tuples becomes a hierarchical index, an array of them would not.
+                names = labels.values
+                names = names.tolist() if names.dtype.kind == "O" else names
+                frame = frame.set_axis(names, axis=axis)
+                frame = frame if labels.name is None else frame.rename_axis(labels.name, axis=axis)
         return frame
     named: dict[str, Any] = dict(zip(map(str, cols.values), matrix.T, strict=True))
     if rows is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..labels import Labels, as_label_array
-from ..tables import numeric
+from ..tables import is_frame, numeric
 from .edges import edge_graph
 
 
@@ -43,7 +43,8 @@ def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str)
     if A.shape != (n_nodes, n_nodes):
         raise ValueError(
             f"{argument} has shape {A.shape}, but the data has {n_nodes} nodes on that side: "
-            f"pass a {n_nodes} x {n_nodes} adjacency matrix or an edge list"
+            f"pass a {n_nodes} x {n_nodes} adjacency matrix, or edges through "
+            "bmcg.graphs.edge_graph (a square array is read as a matrix)"
         )
     return _checked(A, argument)
 
@@ -128,7 +129,7 @@ def _from_square_frame(
 
 
 def _from_table(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
-    if hasattr(graph, "columns") and not isinstance(graph, np.ndarray):
+    if is_frame(graph):
         table = nw.from_native(graph, eager_only=True)
         if table.shape != (n_nodes, n_nodes) and table.shape[1] in (2, 3):
             return _from_edges(graph, None, n_nodes, labels, argument)
