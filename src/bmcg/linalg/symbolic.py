@@ -268,30 +268,31 @@ def _supernodes(parent, counts):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _front_rows(indptr, indices, order, place, fronts, pending, s, seen):  # type: ignore[no-untyped-def]
-    """Own columns, then sorted the later rows of the matrix and of the children's fronts."""
-    begin, last = fronts.row_ptr[s], fronts.first[s + 1]
-    out = begin
-    for p in range(fronts.first[s], last):
-        fronts.rows[out] = p
-        out += 1
-    tail = out
-    for p in range(fronts.first[s], last):
+def _fill_rows(indptr, indices, order, place, parent, fronts):  # type: ignore[no-untyped-def]
+    """Rows of all fronts: row p meets the supernodes on the tree paths from its neighbours."""
+    n, S = len(order), len(fronts.children)
+    owner, above = np.empty(n, np.int64), np.full(S, -1, np.int64)
+    for s in range(S):
+        for p in range(fronts.first[s], fronts.first[s + 1]):
+            owner[p] = s
+    for s in range(S):
+        up = parent[fronts.first[s + 1] - 1]
+        if up >= 0:
+            above[s] = owner[up]
+            fronts.children[owner[up]] += 1
+    end, seen = fronts.row_ptr[:-1].copy(), np.full(S, -1, np.int64)
+    for p in range(n):
+        seen[owner[p]] = p
+        fronts.rows[end[owner[p]]] = p
+        end[owner[p]] += 1
         for e in range(indptr[order[p]], indptr[order[p] + 1]):
             q = place[indices[e]]
-            if q >= last and seen[q] != s:
-                seen[q] = s
-                fronts.rows[out] = q
-                out += 1
-    for c in pending:
-        for t in range(fronts.row_ptr[c], fronts.row_ptr[c + 1]):
-            q = fronts.rows[t]
-            if q >= last and seen[q] != s:
-                seen[q] = s
-                fronts.rows[out] = q
-                out += 1
-    if out - tail > 1:
-        fronts.rows[tail:out].sort()
+            s = owner[q] if q < p else owner[p]
+            while seen[s] != p:
+                seen[s] = p
+                fronts.rows[end[s]] = p
+                end[s] += 1
+                s = above[s]
 
 
 @njit(cache=True, nogil=True)
@@ -330,26 +331,22 @@ def _lay_out(indptr, indices, mirror, order, parent, counts):  # type: ignore[no
     n = len(order)
     f = _empty_fronts(parent, counts)
     position, diagonal = np.empty(len(indices), np.int64), np.empty(n, np.int64)
-    place, local, seen = np.empty(n, np.int64), np.empty(n, np.int64), np.full(n, -1, np.int64)
+    place, local = np.empty(n, np.int64), np.empty(n, np.int64)
     for p in range(n):
         place[order[p]] = p
+    _fill_rows(indptr, indices, order, place, parent, f)
     pending = np.empty(len(f.children), np.int64)  # supernodes that wait for their parent
     top, stack, stack_size = 0, 0, 0
     for s in range(len(f.children)):
-        bottom = top
-        while bottom > 0 and parent[f.first[pending[bottom - 1] + 1] - 1] < f.first[s + 1]:
-            bottom -= 1
-        f.children[s] = top - bottom
-        _front_rows(indptr, indices, order, place, f, pending[bottom:top], s, seen)
         for t in range(f.row_ptr[s], f.row_ptr[s + 1]):
             local[f.rows[t]] = t - f.row_ptr[s]
-        for c in pending[bottom:top]:
-            tail = f.row_ptr[c] + f.first[c + 1] - f.first[c]
-            stack -= (f.row_ptr[c + 1] - tail) ** 2
-            for t in range(tail, f.row_ptr[c + 1]):
+        for _ in range(f.children[s]):
+            top -= 1
+            tail = f.row_ptr[pending[top]] + f.first[pending[top] + 1] - f.first[pending[top]]
+            stack -= (f.row_ptr[pending[top] + 1] - tail) ** 2
+            for t in range(tail, f.row_ptr[pending[top] + 1]):
                 f.relative[t] = local[f.rows[t]]
         _place_entries(indptr, indices, mirror, order, place, f, s, local, position, diagonal)
-        top = bottom
         rest = f.row_ptr[s + 1] - f.row_ptr[s] - (f.first[s + 1] - f.first[s])
         if rest > 0:
             pending[top] = s
