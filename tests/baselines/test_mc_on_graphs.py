@@ -70,7 +70,7 @@ def test_the_penalty_changes_the_path_but_not_the_solution():
 
 def test_the_zero_weight_is_where_the_solution_leaves_zero():
     _, problem, _, _ = small_problem(2, 12, 10)
-    tau = problem.zero_weight()
+    tau = problem.zero_weight
     for factor, rank in ((0.99, 0), (1.2, 1)):
         weights = Weights(factor * tau, 0.0, 0.0)
         found = solve(problem, weights, None, None, max_iter=2000, tol=1e-12)
@@ -123,7 +123,7 @@ def test_graphs_help_where_the_truth_is_smooth():
         np.sqrt(np.mean((MCOnGraphs(random_state=0).fit(observations, *g).complete() - M) ** 2))
         for g in ((A, B), (None, None))
     ]
-    assert error[0] < 0.7 * error[1]
+    assert error[0] < 0.8 * error[1]
 
 
 def test_a_matrix_that_does_not_fit_is_refused_before_any_work():

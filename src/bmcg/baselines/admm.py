@@ -8,6 +8,7 @@ system, W gains X − Y.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -50,15 +51,16 @@ class Problem:
     row_laplacian: sp.csr_array | None
     col_laplacian: sp.csr_array | None
 
+    @cached_property
     def zero_weight(self) -> float:
         """The largest τ, without graphs, at which X = 0 is the solution: 1 / (2‖P_Ω M‖)."""
+        if not self.values.any():
+            return 0.5
         observed = sp.csr_array((self.values, (self.rows, self.cols)), shape=self.shape)
         if min(self.shape) < 3:
-            largest = float(np.linalg.norm(observed.toarray(), 2))
-        else:
-            start = np.ones(min(self.shape))
-            largest = float(svds(observed, k=1, v0=start, return_singular_vectors=False)[0])
-        return 0.5 / max(largest, np.finfo(float).tiny)
+            return 0.5 / float(np.linalg.norm(observed.toarray(), 2))
+        start = np.ones(min(self.shape))
+        return 0.5 / float(svds(observed, k=1, v0=start, return_singular_vectors=False)[0])
 
     def objective(self, P: Array, s: Array, Q: Array, weights: Weights) -> float:
         """The objective of X = P diag(s) Qᵀ with orthonormal P and Q."""
@@ -118,7 +120,8 @@ def solve(
     problem : Problem
     weights : Weights
     penalty : float, optional
-        ρ; by default half of τ, which needed the fewest iterations on ratings.
+        ρ; by default half of τ, which needed the fewest iterations on ratings, but never so
+        large that thresholding leaves the observed singular values nearly as they are.
     start : Solution, optional
     max_iter : int
     tol : float
@@ -126,7 +129,7 @@ def solve(
     cg_tol : float
         Relative residual of the linear systems.
     """
-    rho = 0.5 * weights.fit if penalty is None else penalty
+    rho = min(0.5 * weights.fit, 4.0 * problem.zero_weight) if penalty is None else penalty
     Y = np.zeros(problem.shape) if start is None else start.Y
     W = np.zeros(problem.shape) if start is None else start.W / rho
     basis = None if start is None else start.right

@@ -192,14 +192,14 @@ class MCOnGraphs(MatrixCompleter):
                 best, best_error = last, error
             return best
 
-        zero = problem.zero_weight()
+        zero = problem.zero_weight
         fits = [self.fit_weight] if self.fit_weight else [c * zero for c in FIT_GRID]
         best = follow([self._weights(problem, fit, 0.0) for fit in fits], None)
         fit = self._best().fit
         graphs = {self._weights(problem, fit, share): share for share in GRAPH_GRID}
         if len(graphs) > 1:
             best = follow(list(graphs), best)
-        share = graphs.get(self._best(), 0.0)
+        share = graphs.get(self._best(), 0.0) if len(graphs) > 1 else 0.0
         if share and self.fit_weight is None:
             # With graphs to hold the unobserved entries, the data may weigh more.
             follow([self._weights(problem, c * fit, share) for c in (4.0, 16.0)], best)
