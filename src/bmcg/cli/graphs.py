@@ -1,0 +1,136 @@
+"""Graphs on disk: edge lists (CSV, TSV, Parquet) and adjacency matrices (.npz, .mtx)."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import scipy.io
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graphs import edge_graph
+from ..labels import Labels, factorise
+from ..tables import numeric
+from .outcome import UserError, check_input
+from .tables import column_names, label_column, like_known, read_table, table_kind
+
+Unknown = Literal["error", "ignore", "add"]
+
+
+@dataclass(frozen=True)
+class GraphFile:
+    """A graph as a file holds it.
+
+    Attributes
+    ----------
+    option : str
+        The option it was given by, for messages.
+    path : Path
+    matrix : sparse array of shape (n, n) or None
+        Of a file that holds an adjacency matrix.
+    ends : (ndarray, ndarray) of shape (n_edges,) each
+        Labels, of a file that holds an edge list.
+    weights : ndarray of shape (n_edges,) or None
+    """
+
+    option: str
+    path: Path
+    matrix: Any = None
+    ends: tuple[NDArray[Any], NDArray[Any]] = (np.empty(0), np.empty(0))
+    weights: NDArray[np.float64] | None = None
+
+    def extend(self, labels: Labels) -> Labels:
+        """Labels of the data together with those the graph adds, in order."""
+        if self.matrix is not None:
+            return labels
+        ends = [like_known(end, labels) for end in self.ends]
+        names = [*labels.values.tolist(), *(name for end in ends for name in end.tolist())]
+        if len({type(name) for name in names}) > 1:
+            names = [str(name) for name in names]
+        return factorise(names, None, labels.side, labels.name)[1]
+
+    def adjacency(self, labels: Labels | None, n_nodes: int, ignore_unknown: bool) -> Any:
+        """The graph over the data's rows or columns, as `BMCG.fit` takes it."""
+        if self.matrix is not None:
+            if self.matrix.shape != (n_nodes, n_nodes):
+                raise UserError(
+                    f"{self.option}: {self.path} has shape {self.matrix.shape}, but the data has "
+                    f"{n_nodes} nodes on that side; an edge list may name the nodes instead"
+                )
+            return self.matrix
+        first, second = (like_known(end, labels) for end in self.ends)
+        columns = {"first": first.tolist(), "second": second.tolist()}
+        if self.weights is not None:
+            columns["weight"] = self.weights.tolist()
+        try:
+            return edge_graph(
+                pa.table(columns),
+                n_nodes=n_nodes if labels is None else None,
+                labels=None if labels is None else labels.values,
+                ignore_unknown=ignore_unknown,
+            )
+        except KeyError as error:
+            raise UserError(
+                f"{self.option}: {self.path}: {error.args[0]}; pass --unknown-nodes ignore to "
+                "leave such edges out, or add to predict such nodes from the graph alone"
+            ) from None
+        except ValueError as error:
+            raise UserError(f"{self.option}: {self.path}: {error}") from None
+
+
+def read_graph(path: Path | None, option: str, labels: Labels | None) -> GraphFile | None:
+    """Read a graph file.
+
+    Parameters
+    ----------
+    path : Path or None
+    option : str
+        The option it was given by.
+    labels : Labels or None
+        Names of the nodes. An edge list whose first line consists of two of them has no header.
+    """
+    if path is None:
+        return None
+    check_input(path)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".npz"] or ".mtx" in suffixes[-2:]:
+        return GraphFile(option, path, matrix=_read_matrix(path, option))
+    return _read_edges(path, option, labels)
+
+
+def _read_matrix(path: Path, option: str) -> Any:
+    try:
+        if path.suffix.lower() == ".npz":
+            return sp.csr_array(sp.load_npz(path))
+        return sp.csr_array(scipy.io.mmread(path))
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{option}: {path} holds no sparse matrix: {error}") from None
+
+
+def _read_edges(path: Path, option: str, labels: Labels | None) -> GraphFile:
+    names = column_names(path)
+    if len(names) not in (2, 3):
+        raise UserError(
+            f"{option}: {path} has {len(names)} columns; an edge list has two columns of labels "
+            "and, where edges have weights, a third"
+        )
+    header = table_kind(path) == ".parquet" or not _is_edge(names, labels)
+    if not header:
+        names = [f"f{i}" for i in range(len(names))]
+    table = read_table(path, tuple(names[:2]), header=header)
+    first, second = (label_column(table, name, path) for name in names[:2])
+    weights = None
+    if len(names) == 3:
+        weights = numeric(table.column(names[2]).to_numpy(), f"{option}: {path}: weights")
+    return GraphFile(option, path, ends=(first, second), weights=weights)
+
+
+def _is_edge(names: list[str], labels: Labels | None) -> bool:
+    """Whether what should name the columns is an edge already."""
+    known = set() if labels is None else {str(name) for name in labels.values.tolist()}
+    return all(name in known for name in names[:2])
