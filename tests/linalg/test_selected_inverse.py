@@ -153,7 +153,11 @@ def test_block_draws_have_the_inverse_as_covariance() -> None:
     )
 
 
-def test_kept_factor_gives_the_same_inverse_and_survives() -> None:
+@pytest.mark.parametrize("tall", [1, 10_000])
+def test_kept_factor_gives_the_same_inverse_and_survives(
+    tall: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_TALL", tall)
     A = GRAPHS["grid"]
     D, lam = columns_problem(A, 11)
     symbolic = analysed(A)
@@ -163,6 +167,17 @@ def test_kept_factor_gives_the_same_inverse_and_survives() -> None:
         kept = engine.inverse_from_factor(factor, edges=True)
         for a, b in zip(once, kept, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_one_matrix_at_a_time_agrees_with_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    A = LARGE["large"]
+    D, lam = columns_problem(A, 9)
+    symbolic = analysed(A)
+    eight = engine.inverse_columns(symbolic, A.data, D, lam)
+    monkeypatch.setattr(engine, "_TALL", 1)
+    one = engine.inverse_columns(symbolic, A.data, D, lam)
+    np.testing.assert_allclose(one.diagonal, eight.diagonal, rtol=1e-11)
+    np.testing.assert_allclose(one.logdet, eight.logdet, rtol=1e-11)
 
 
 def test_threads_do_not_change_a_bit() -> None:
