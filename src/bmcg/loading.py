@@ -6,7 +6,6 @@ import os
 
 from .base import MatrixCompleter
 from .baselines import METHODS
-from .estimators import BMCG
 from .storage import ModelFileError, read_model
 
 
@@ -22,8 +21,7 @@ def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
     The fitted estimator; the training data is not part of it.
     """
     arrays, header = read_model(path)
-    methods: tuple[type[MatrixCompleter], ...] = (BMCG, *METHODS.values())
-    by_name = {method.__name__: method for method in methods}
+    by_name = {method.__name__: method for method in METHODS.values()}
     name = header.get("method")
     if name not in by_name:
         raise ModelFileError(f"{path} holds a model of unknown method {name!r}")

@@ -38,12 +38,13 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
         prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
     )
     os.close(handle)
-    # mkstemp keeps files private; outputs get the permissions any new file would.
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(temporary, 0o666 & ~mask)
     try:
         write(temporary)
+        # A temporary file is private, and a writer may put another in its place; the result
+        # gets the permissions any new file would.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, final)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -88,10 +88,10 @@ def numeric(values: Any, argument: str) -> NDArray[np.float64]:
     """Numbers as float64, or an error that names the argument; None becomes NaN."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "cOuifb":
-            array = array.astype(object)
         if array.dtype.kind == "c":
             raise ValueError("Complex data not supported; pass real numbers")
+        if array.dtype.kind in "mM":
+            raise ValueError("dates and durations are no numbers")
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must hold numbers only: {error}") from None
