@@ -17,7 +17,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -258,7 +258,7 @@ def fit(anchor: Anchor, data: Dataset, n_jobs: int | None) -> tuple[MatrixComple
     return result.estimator, result.best_params
 
 
-def run(anchor: Anchor, n_jobs: int | None) -> dict[str, Any]:
+def measure(anchor: Anchor, n_jobs: int | None) -> dict[str, Any]:
     """Fit and score one row; errors and seconds are means over the masks."""
     errors, seconds = [], []
     for data in load(anchor.dataset):
@@ -266,18 +266,27 @@ def run(anchor: Anchor, n_jobs: int | None) -> dict[str, Any]:
         model, chosen = fit(anchor, data, n_jobs)
         seconds.append(time.perf_counter() - begin)
         errors.append(score(data, model))
-    ours = float(np.mean(errors))
+    return {
+        "ours": float(np.mean(errors)),
+        "spread": float(np.std(errors, ddof=1)) if len(errors) > 1 else None,
+        "seconds": float(np.mean(seconds)),
+        "chosen": chosen,
+    }
+
+
+def run(anchor: Anchor, n_jobs: int | None, known: dict[str, Any]) -> dict[str, Any]:
+    """One row of the table; rows that differ in their reference alone share a measurement."""
+    key = repr(replace(anchor, reference=0.0, source="", label=""))
+    if key not in known:
+        known[key] = measure(anchor, n_jobs)
     return {
         "method": anchor.method,
         "dataset": anchor.dataset,
         "settings": anchor.label,
         "source": anchor.source,
         "reference": anchor.reference,
-        "ours": ours,
-        "spread": float(np.std(errors, ddof=1)) if len(errors) > 1 else None,
-        "ratio": ours / anchor.reference,
-        "seconds": float(np.mean(seconds)),
-        "chosen": chosen,
+        **known[key],
+        "ratio": known[key]["ours"] / anchor.reference,
     }
 
 
@@ -316,9 +325,9 @@ def main() -> None:
         f"{'method':<13} {'data':<10} {'settings':<26} {'source':<14} "
         f"{'reference':>9} {'ours':>9} {'ratio':>7} {'seconds':>8}"
     )
-    found = []
+    found, known = [], {}
     for anchor in chosen:
-        found.append(run(anchor, options.jobs))
+        found.append(run(anchor, options.jobs, known))
         print_row(found[-1])
     if options.json is not None:
         text = json.dumps(found, indent=1)
