@@ -11,13 +11,14 @@ import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
-from .graphs.precision import Precision
-from .inference.families import Family, is_column
+from .graphs.precision import Precision, identity_precision
+from .inference.design import with_constant
+from .inference.families import Family, outer_packed
 from .inference.foldin import fold_in_rows
 from .inference.run import Fit
-from .inference.state import Factors, Gamma
+from .inference.state import Factors, Gamma, side_lam
+from .kernels import passes
 from .kernels.passes import Side
-from .kernels.reference import unpack
 from .kernels.threads import Workers
 from .linalg.monte_carlo import MonteCarloEngine
 from .linalg.system import SidePrior, mean_system, off_diagonal
@@ -26,6 +27,8 @@ from .observations import View
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# Prior precision that holds a constant column at one.
+HELD = 1e12
 # Entries handled at once where k×k blocks are gathered.
 BATCH = 200_000
 
@@ -42,11 +45,22 @@ class SidePosterior:
     data_precision : ndarray of shape (n, k) or (n, k(k+1)/2), or empty
         What the observations add to the prior precision: τ·diag(G_i) for the `column`
         family, τ·G_i for `joint`. Draws along the graph need it.
+    lam : ndarray of shape (K,)
+        ⟨λ⟩ of every column; a constant column, one throughout, is held by `HELD`.
+    constant : int
+        Position of the constant column that meets the other side's bias; -1 without biases.
     """
 
     factors: Factors
     precision: Precision
     data_precision: Array
+    lam: Array
+    constant: int = -1
+
+    @property
+    def free(self) -> NDArray[np.intp]:
+        """Columns that are not constant."""
+        return np.flatnonzero(np.arange(self.factors.rank) != self.constant)
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,9 @@ class Posterior:
     lam : Gamma, shape (k,)
     tau : Gamma
     scale : float
-        Root mean square of the data.
+        Root mean square of the data less its offset.
+    offset : float
+        What every prediction starts from: the data's mean where the model has biases.
     """
 
     family: Family
@@ -69,6 +85,7 @@ class Posterior:
     lam: Gamma
     tau: Gamma
     scale: float
+    offset: float = 0.0
 
     @property
     def noise_variance(self) -> float:
@@ -81,7 +98,7 @@ class Posterior:
         out = np.empty(len(rows))
         for at in _batches(len(rows)):
             out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
-        return self.scale * out
+        return self.scale * out + self.offset
 
     def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
@@ -93,31 +110,35 @@ class Posterior:
 
     def _spread(self, rows: Index, cols: Index) -> Array:
         """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
-        F, G = self.rows.factors, self.cols.factors
-        u, v = F.mean[rows], G.mean[cols]
-        if is_column(F):
-            a, b = F.cov[rows], G.cov[cols]
-            return np.einsum("pr->p", u * u * b + v * v * a + a * b)
-        C_u, C_v = unpack(F.cov[rows]), unpack(G.cov[cols])
-        return (
-            np.einsum("pr,prs,ps->p", u, C_v, u, optimize=True)
-            + np.einsum("pr,prs,ps->p", v, C_u, v, optimize=True)
-            + np.einsum("prs,prs->p", C_u, C_v)
-        )
+        left, right = _left(self.rows.factors, rows), _right(self.cols.factors, cols)
+        return np.einsum("pr,pr->p", left, right)
+
+    def mean_block(self, rows: Index, cols: Index) -> Array:
+        """Means of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
+        U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
+        return self.scale * (U @ V.T) + self.offset
+
+    def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
+        """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
+        left, right = _left(self.rows.factors, rows), _right(self.cols.factors, cols)
+        out = np.maximum(left @ right.T, 0.0) * self.scale**2
+        return out + self.noise_variance if include_noise else out
 
     def matrix(self) -> Array:
         """Every entry's mean, shape (m, n)."""
-        return self.scale * (self.rows.factors.mean @ self.cols.factors.mean.T)
+        out = self.rows.factors.mean @ self.cols.factors.mean.T
+        out *= self.scale
+        return out + self.offset if self.offset else out
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
         out = np.empty((n_draws, len(rows)))
-        draws_u = _Draws(self.family, self.rows, self.lam.mean, [seed, 0])
-        draws_v = _Draws(self.family, self.cols, self.lam.mean, [seed, 1])
+        draws_u = _Draws(self.family, self.rows, [seed, 0])
+        draws_v = _Draws(self.family, self.cols, [seed, 1])
         rng = np.random.default_rng([seed, 2])
         for d in range(n_draws):
             U, V = draws_u.next(), draws_v.next()
-            out[d] = self.scale * np.einsum("pr,pr->p", U[rows], V[cols])
+            out[d] = self.scale * np.einsum("pr,pr->p", U[rows], V[cols]) + self.offset
             if include_noise:
                 out[d] += np.sqrt(self.noise_variance) * rng.standard_normal(len(rows))
         return out
@@ -138,12 +159,16 @@ class Posterior:
         Factors
             Of n rows, in the units of `rows`.
         """
-        side = Side(new.indptr, new.indices, new.values / self.scale, pool)
-        prior, pull, lam = self._lone_precision(), None, self.lam.mean
+        side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
+        prior, lam = self._lone_precision(), self.rows.lam
+        pull = np.zeros((side.n, len(lam)))
         if links is not None:
             degree = np.asarray(links.sum(axis=1))[:, None]
             prior = np.where(degree > 0, (degree + self.rows.precision.ridge) * lam, prior)
-            pull = lam * (links @ self.rows.factors.mean)
+            pull += lam * (links @ self.rows.factors.mean)
+        if self.rows.constant >= 0:
+            prior = np.broadcast_to(prior, pull.shape).copy()
+            prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
         tau = float(self.tau.mean)
         return fold_in_rows(self.family, side, self.cols.factors, tau, prior, pull)
 
@@ -155,12 +180,18 @@ class Posterior:
         """
         L, U = self.rows.precision, self.rows.factors
         if not L.has_edges and L.ridge == 1.0:
-            return self.lam.mean
+            return self.rows.lam
         return len(U.mean) / (U.mean**2 + U.variances).sum(axis=0)
 
     def with_rows(self, factors: Factors) -> Posterior:
-        """The same columns with other rows, for predictions; draws need the rows of a fit."""
-        return replace(self, rows=replace(self.rows, factors=factors))
+        """The same columns with other rows, which are independent given the columns."""
+        lone = identity_precision(len(factors.mean))
+        rows = replace(self.rows, factors=factors, precision=lone, data_precision=np.empty((0, 0)))
+        return replace(self, rows=rows)
+
+    def transposed(self) -> Posterior:
+        """Rows and columns in each other's place."""
+        return replace(self, rows=self.cols, cols=self.rows)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for a model file."""
@@ -168,7 +199,7 @@ class Posterior:
             "lam_shape": self.lam.shape,
             "lam_rate": self.lam.rate,
             "tau": np.array([self.tau.shape, self.tau.rate]),
-            "scale": np.array([self.scale]),
+            "scale": np.array([self.scale, self.offset]),
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
         for name, side in (("row", self.rows), ("col", self.cols)):
@@ -179,6 +210,8 @@ class Posterior:
                 f"{name}_energy": side.factors.energy,
                 f"{name}_log_det": np.array([side.factors.log_det]),
                 f"{name}_data_precision": side.data_precision,
+                f"{name}_lam": side.lam,
+                f"{name}_constant": np.array([side.constant]),
                 f"{name}_indptr": L.indptr,
                 f"{name}_indices": L.indices,
                 f"{name}_prior": L.data,
@@ -203,20 +236,44 @@ class Posterior:
             Gamma(arrays["lam_shape"], arrays["lam_rate"]),
             Gamma(np.asarray(shape), np.asarray(rate)),
             float(arrays["scale"][0]),
+            float(arrays["scale"][1]),
         )
 
     @classmethod
     def from_fit(cls, fit: Fit, family: Family) -> Self:
         """What a finished fit leaves behind."""
         state = fit.state
-        sides = [
-            SidePosterior(factors, half.prior.precision, data_precision)
-            for factors, half, data_precision in (
-                (state.rows, fit.rows, fit.row_data_precision),
-                (state.cols, fit.cols, fit.col_data_precision),
-            )
-        ]
-        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale)
+        sides = []
+        for side, fitted in (("rows", fit.rows), ("cols", fit.cols)):
+            factors, lam = getattr(state, side), side_lam(state, side).mean
+            constant = -1
+            if state.biased:
+                constant = state.rank + 1 if side == "rows" else state.rank
+                lam = np.insert(lam, constant, HELD)
+            expanded = with_constant(factors, state.biased, constant)
+            precision = fitted.half.prior.precision
+            sides.append(SidePosterior(expanded, precision, fitted.data_precision, lam, constant))
+        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset)
+
+
+def _left(factors: Factors, at: Index) -> Array:
+    """What the spread of u·v takes from u: ⟨uuᵀ⟩ beside C_u, shape (n, w).
+
+    ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v) = tr(⟨uuᵀ⟩ C_v) + tr(C_u v̄v̄ᵀ): a product of what each
+    side brings. Of packed blocks, entries off the diagonal stand for two.
+    """
+    mean, cov = factors.mean[at], factors.cov[at]
+    if factors.is_column:
+        return np.hstack((mean**2 + cov, cov))
+    r, s = np.tril_indices(factors.rank)
+    twice = np.where(r == s, 1.0, 2.0)
+    return np.hstack(((outer_packed(mean) + cov) * twice, cov * twice))
+
+
+def _right(factors: Factors, at: Index) -> Array:
+    """What the spread of u·v takes from v: C_v beside v̄v̄ᵀ, shape (n, w)."""
+    mean, cov = factors.mean[at], factors.cov[at]
+    return np.hstack((cov, mean**2 if factors.is_column else outer_packed(mean)))
 
 
 def _batches(n: int) -> list[slice]:
@@ -238,14 +295,16 @@ def _side_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> SidePost
         float(part("ridge")[0]),
     )
     factors = Factors(part("mean"), part("cov"), float(part("log_det")[0]), part("energy"))
-    return SidePosterior(factors, precision, part("data_precision"))
+    return SidePosterior(
+        factors, precision, part("data_precision"), part("lam"), int(part("constant")[0])
+    )
 
 
 class _Draws:
     """A stream of draws of one side's factors, each (n, k)."""
 
-    def __init__(self, family: Family, side: SidePosterior, lam: Array, seed: list[int]) -> None:
-        self.family, self.side, self.lam = family, side, lam
+    def __init__(self, family: Family, side: SidePosterior, seed: list[int]) -> None:
+        self.family, self.side, self.lam = family, side, side.lam[side.free]
         self.rng = np.random.default_rng(seed)
         self.pool = Workers(1)
         coupling = off_diagonal(side.precision, self.pool)
@@ -254,17 +313,20 @@ class _Draws:
 
     def next(self) -> Array:
         """One draw."""
-        mean = self.side.factors.mean
+        draw = self.side.factors.mean.copy()
         if self.family == "row" or self.prior.coupling is None:
-            return mean + self._independent(mean.shape)
+            return draw + self._independent(draw.shape)
         engine = MonteCarloEngine(self.pool, int(self.rng.integers(2**31)), 1, tol=1e-6)
         if self.family == "column":
-            draws = engine.draw_columns(
+            shift = engine.draw_columns(
                 self.prior, self.side.data_precision, self.lam, independent=True
             )
-            return mean + draws[:, :, 0]
-        system = mean_system(self.side.data_precision, 1.0, self.lam, self.prior, self.pool)
-        return mean + engine.draw_blocks(self.prior, system, self.side.data_precision)[:, :, 0]
+        else:
+            D = self.side.data_precision
+            system = mean_system(D, 1.0, self.lam, self.prior, self.pool)
+            shift = engine.draw_blocks(self.prior, system, D)
+        draw[:, self.side.free] += shift[: len(draw), :, 0]
+        return draw
 
     def _independent(self, shape: tuple[int, ...]) -> Array:
         noise = self.rng.standard_normal(shape)
@@ -272,8 +334,8 @@ class _Draws:
         if cov.shape == shape:
             return np.sqrt(cov) * noise
         if self.roots is None:
-            self.roots = np.asarray(np.linalg.cholesky(unpack(cov)), dtype=np.float64)
-        return (self.roots @ noise[:, :, None])[:, :, 0]
+            self.roots = passes.cholesky_blocks(self.pool, cov)
+        return passes.lower_products(self.pool, self.roots, noise[:, :, None])[:, :, 0]
 
 
 def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:

@@ -1,0 +1,146 @@
+"""The best columns for given rows, in blocks: memory does not grow with the columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from .kernels.threads import Workers
+from .kernels.top import keep_best
+from .posterior import Posterior
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Score = Literal["mean", "lower", "ucb"]
+SCORES: tuple[Score, ...] = get_args(Score)
+
+# A block of scores is 8 MiB, whatever the matrix; the cut depends on nothing else, so that
+# results do not depend on the number of threads.
+BLOCK_ROWS, BLOCK_COLS = 128, 8192
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Columns observed in each row, as compressed rows.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (m + 1,)
+    indices : ndarray of int32, shape (n_observed,)
+        Ascending within a row.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    def of(self, rows: Index) -> Seen:
+        """The same for a choice of rows."""
+        parts = [self.indices[self.indptr[i] : self.indptr[i + 1]] for i in rows]
+        counts = [len(part) for part in parts]
+        indptr = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        return Seen(indptr, np.concatenate([np.empty(0, np.int32), *parts]))
+
+
+@dataclass(frozen=True)
+class Recommendations:
+    """What to recommend, one entry a line, best first within each row.
+
+    Attributes
+    ----------
+    rows, cols : ndarray of shape (n_found,)
+        Labels where the model has them, else positions. A row with fewer than n candidates
+        has fewer lines.
+    rank : ndarray of int, shape (n_found,)
+        From 1.
+    mean, std : ndarray of shape (n_found,)
+    score : ndarray of shape (n_found,)
+        What the order follows.
+    """
+
+    rows: NDArray[Any]
+    cols: NDArray[Any]
+    rank: NDArray[np.int64]
+    mean: Array
+    std: Array
+    score: Array
+
+    def __len__(self) -> int:
+        return len(self.rank)
+
+    def to_frame(self, backend: Any = "pandas", names: tuple[str, str] = ("row", "column")) -> Any:
+        """A long data frame.
+
+        Parameters
+        ----------
+        backend : str
+            Import name of the library: pandas, polars or pyarrow.
+        names : (str, str)
+            Titles of the columns with the labels.
+        """
+        columns = {
+            names[0]: self.rows.tolist(),
+            names[1]: self.cols.tolist(),
+            "rank": self.rank,
+            "mean": self.mean,
+            "std": self.std,
+            "score": self.score,
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def best_columns(
+    posterior: Posterior,
+    rows: Index,
+    n: int,
+    seen: Seen | None,
+    score: Score,
+    width: float,
+    pool: Workers,
+) -> tuple[Index, Array]:
+    """The n best columns of each row.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    rows : ndarray of shape (r,)
+    n : int
+    seen : Seen or None
+        Columns to leave out, for these rows.
+    score : {"mean", "lower", "ucb"}
+        The mean, or the mean minus or plus `width` standard deviations of the entry.
+    width : float
+    pool : Workers
+
+    Returns
+    -------
+    where : ndarray of shape (r, n)
+        Columns, best first; −1 where a row has no more.
+    best : ndarray of shape (r, n)
+        Their scores; −inf where there are none.
+    """
+    n_cols = len(posterior.cols.factors.mean)
+    n = min(n, n_cols)
+    best, where = np.full((len(rows), n), -np.inf), np.full((len(rows), n), -1, dtype=np.intp)
+    if seen is None:
+        seen = Seen(np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
+    bounds = np.append(np.arange(0, len(rows), BLOCK_ROWS), len(rows))
+    sign = {"mean": 0.0, "lower": -width, "ucb": width}[score]
+
+    def scan(cols: Index, start: int, stop: int) -> None:
+        at = rows[start:stop]
+        block = posterior.mean_block(at, cols)
+        if sign:
+            block += sign * np.sqrt(posterior.variance_block(at, cols))
+        pointers = seen.indptr[start : stop + 1]
+        keep_best(block, cols[0], pointers, seen.indices, best[start:stop], where[start:stop])
+
+    with threadpool_limits(1):
+        for first in range(0, n_cols, BLOCK_COLS):
+            cols = np.arange(first, min(first + BLOCK_COLS, n_cols))
+            pool.over_rows(lambda a, b, cols=cols: scan(cols, a, b), bounds)
+    return where, best
