@@ -157,7 +157,8 @@ def demo(out: Path, seed: int, force: bool) -> None:
     """Run the demo into a folder of its own."""
     from ..demo import run_demo
 
-    run_demo(out, seed=seed, force=force, say=typer.echo)
+    with announced_compilation(verbose=True):
+        run_demo(out, seed=seed, force=force, say=typer.echo)
 
 
 def _read_long(form: DataForm, choice: GraphChoice) -> Observations:
