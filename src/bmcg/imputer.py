@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .estimators import BMCG
 from .inference.families import Family
+from .kernels.grouping import pointers
 from .kernels.threads import workers
 from .labels import Labels
 from .linalg.engines import EngineName
-from .observations import Observations
+from .observations import Observations, View
 from .posterior import BATCH
 from .tables import row_index
 
@@ -166,15 +167,14 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _fill(self, values: NDArray[Any], missing: Bool) -> None:
         """Infer the rows' factors and write the missing entries, in place."""
-        i, j = np.nonzero(missing)
+        rows, cols = np.nonzero(~missing)
+        seen = values[rows, cols].astype(np.float64)
+        new = View(pointers(rows, len(values)), cols.astype(np.int32), seen)
         posterior = self.model_.fitted_
-        if missing.all():
-            values[...] = 0.0
-            return
-        new = Observations.from_any(np.ma.MaskedArray(values, missing)).by_row
         with workers(self.n_jobs) as pool:
-            rows = posterior.fold_in(new, pool)
-        values[i, j] = posterior.with_rows(rows).mean(i, j)
+            factors = posterior.fold_in(new, pool)
+        i, j = np.nonzero(missing)
+        values[i, j] = posterior.with_rows(factors).mean(i, j)
 
     def _fit(self, X: Any, row_graph: Any) -> tuple[NDArray[Any], Bool]:
         values, missing = self._read(X, reset=True)
@@ -186,8 +186,8 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             row_labels=None if row_graph is None else row_index(X),
             col_labels=None if names is None else Labels(names, "column"),
         )
-        shared = BMCG._get_param_names()
-        model = BMCG(**{name: getattr(self, name) for name in shared})
+        own, shared = self.get_params(deep=False), BMCG._get_param_names()
+        model = BMCG(**{name: own[name] for name in shared if name in own})
         self.model_ = model.fit(observations, row_graph, self.col_graph)
         return values, missing
 

@@ -44,7 +44,7 @@ def transpose(
     return group(indices, members(indptr), values, n)
 
 
-def pointers(major: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+def pointers(major: NDArray[np.integer], n: int) -> NDArray[np.int64]:
     """Where each of n groups starts, and the end, shape (n + 1,)."""
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(major, minlength=n), out=indptr[1:])
