@@ -14,9 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .base import MatrixCompleter
-from .graphs.precision import Precision, graph_precision, identity_precision
+from .graphs.precision import stack_graphs
 from .inference.families import FAMILIES, Family
-from .inference.run import Fit, Settings, run
+from .inference.run import Fit, Settings, SideInput, run
 from .kernels.threads import count_jobs, workers
 from .linalg.engines import ENGINES, EngineName
 from .observations import Observations
@@ -178,7 +178,7 @@ class BMCG(MatrixCompleter):
     @property
     def rank_(self) -> int:
         """Components found."""
-        return self._learned.rows.factors.rank
+        return len(self._learned.lam.shape)
 
     @property
     def noise_std_(self) -> float:
@@ -229,8 +229,8 @@ class BMCG(MatrixCompleter):
         with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
             fit = run(
                 observations,
-                self._precision(A, m),
-                self._precision(B, n),
+                self._side_input(A, m),
+                self._side_input(B, n),
                 settings,
                 pool=pool,
                 callback=show,
@@ -238,14 +238,16 @@ class BMCG(MatrixCompleter):
         self._note(fit)
         return Posterior.from_fit(fit, self.posterior)
 
-    def _precision(self, A: sp.csr_array | None, n: int) -> Precision:
-        return identity_precision(n) if A is None else graph_precision(A, self.ridge)
+    def _side_input(self, A: sp.csr_array | None, n: int) -> SideInput:
+        if A is None:
+            return SideInput(stack_graphs([], n), 1.0)
+        return SideInput(stack_graphs([A], n, ["graph"]), self.ridge)
 
     def _note(self, fit: Fit) -> None:
         self.elbo_trace_ = np.asarray(fit.trace)
         self.rank_trace_ = np.asarray(fit.ranks)
         self.converged_ = fit.converged
-        self.engines_ = (fit.rows.engine.name, fit.cols.engine.name)
+        self.engines_ = (fit.rows.half.engine.name, fit.cols.half.engine.name)
         self.stop_reason_ = (
             "converged" if fit.converged else "interrupted" if fit.interrupted else "max_sweeps"
         )

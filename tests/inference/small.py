@@ -105,7 +105,7 @@ def single_updates(problem, family, state):
     error = expected_squared_error(problem.cols, V, state.rows)
     state = replace(state, cols=V.factors, squared_error=error)
     yield "v", state
-    state = replace(state, lam=fast_lambda(PRIOR, state.rows, state.cols))
+    state = fast_lambda(PRIOR, state)
     yield "lambda", state
     n_observed = len(problem.rows.side.values)
     state = replace(state, tau=fast_tau(PRIOR, n_observed, state.squared_error))

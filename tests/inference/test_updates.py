@@ -95,7 +95,7 @@ def test_column_covariances_are_the_paper_s():
 def test_lambda_and_tau_updates_are_their_definitions(family):
     problem = make_problem()
     state = start(problem, family)
-    lam = update_lambda(PRIOR, state.rows, state.cols)
+    lam = update_lambda(PRIOR, state).lam
     np.testing.assert_allclose(lam.shape, PRIOR.c0 + (9 + 7) / 2)
     expected = PRIOR.d0 + 0.5 * np.diag(state.rows.energy + state.cols.energy)
     np.testing.assert_allclose(lam.rate, expected)
@@ -155,9 +155,7 @@ def test_a_converged_fit_is_where_a_general_optimiser_ends(family):
         error = (problem.mask * (problem.M - U @ V.T) ** 2).sum()
         for i, j in zip(*np.nonzero(problem.mask), strict=True):
             error += U[i] @ C_v[j] @ U[i] + V[j] @ C_u[i] @ V[j]
-        prior = sum(
-            lam @ np.diag(F.T @ L @ F) for F, L in ((U, problem.L_r), (V, problem.L_c))
-        )
+        prior = sum(lam @ np.diag(F.T @ L @ F) for F, L in ((U, problem.L_r), (V, problem.L_c)))
         return 0.5 * (tau * error + prior)
 
     here = np.concatenate((state.rows.mean.ravel(), state.cols.mean.ravel()))
@@ -169,7 +167,9 @@ def test_a_converged_fit_is_where_a_general_optimiser_ends(family):
 def test_the_joint_family_reaches_the_highest_bound(seed):
     problem = make_problem(seed=seed, m=12, n=10, density=0.7)
     best = {
-        family: max(bound(problem, start(problem, family, k=2, seed=s, sweeps=120)) for s in range(3))
+        family: max(
+            bound(problem, start(problem, family, k=2, seed=s, sweeps=120)) for s in range(3)
+        )
         for family in FAMILIES
     }
     assert best["joint"] >= best["column"] - 1e-6 * abs(best["column"])

@@ -11,21 +11,40 @@ joint      q(U)                the diagonal k×k blocks of the full covariance
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import passes
-from ..kernels.passes import Side
 from ..kernels.reference import packed_diagonal, packed_rank, unpack
 from ..linalg.engines import VarianceEngine
-from ..linalg.system import MeanSystem, SidePrior
+from ..linalg.spread import Spread
+from ..linalg.system import MeanSystem
 from .state import Factors
 
 Array = NDArray[np.float64]
 Family = Literal["column", "row", "joint"]
 FAMILIES: tuple[Family, ...] = ("column", "row", "joint")
+
+
+class Covariance(NamedTuple):
+    """What a family keeps.
+
+    Attributes
+    ----------
+    spread : Spread
+    log_det : float
+        Of the posterior precision, all columns together.
+    column_log_det : ndarray of shape (k,)
+        What each column takes along when it is dropped.
+    energy : ndarray of shape (k, k)
+        What the covariance adds to ⟨Uᵀ K U⟩.
+    """
+
+    spread: Spread
+    log_det: float
+    column_log_det: Array
+    energy: Array
 
 
 def outer_packed(F: Array) -> Array:
@@ -34,53 +53,41 @@ def outer_packed(F: Array) -> Array:
     return F[:, r] * F[:, s]
 
 
-def grams(family: Family, side: Side, other: Factors) -> Array:
-    """G_i = Σ_{j∈Ω_i} ⟨v_j v_jᵀ⟩, packed (n, k(k+1)/2)."""
-    if family == "column":
-        G = passes.gram_blocks(side, other.mean)
-        G[:, packed_diagonal(other.rank)] += passes.row_sums(side, other.cov)
-        return G
-    return passes.row_sums(side, outer_packed(other.mean) + other.cov)
-
-
 def covariance(
-    family: Family,
-    engine: VarianceEngine,
-    prior: SidePrior,
-    system: MeanSystem,
-    G: Array,
-    tau: float,
-) -> tuple[Array, float, Array, Array]:
-    """Covariance kept by the family, log-determinants of its precision, and its energy.
+    family: Family, engine: VarianceEngine, system: MeanSystem, G: Array, tau: float
+) -> Covariance:
+    """The optimal covariance of one side given its mean system.
 
-    Returns
-    -------
-    cov : ndarray of shape (n, k) or (n, k(k+1)/2)
-    log_det : float
-    column_log_det : ndarray of shape (k,)
-        What each column takes along when it is dropped.
-    spread : ndarray of shape (k, k)
-        What the covariance adds to ⟨Uᵀ L U⟩. Where Q Q⁻¹ = I is exact, it follows from the
-        diagonal blocks alone: Λ·spread = n·I − τ Σ_i G_i C_i.
+    Where Q Q⁻¹ = I is exact, the energy follows from the diagonal blocks alone:
+    Λ·energy = (n + p)·I − τ Σ_i G_i C_i.
     """
-    lam, n = system.lam, len(G)
+    prior, lam = system.prior, system.lam
     diagonal = packed_diagonal(len(lam))
     if family == "column":
         D = tau * G[:, diagonal]
-        var, log_det = engine.columns(prior, D, lam)
-        return (
-            var,
-            float(log_det.sum()),
-            log_det,
-            np.diag((n - np.einsum("ir,ir->r", D, var)) / lam),
-        )
+        spread = engine.columns(prior, D, lam)
+        energy = np.diag((len(G) - np.einsum("ir,ir->r", D, spread.cov)) / lam)
+        return Covariance(spread, float(spread.log_det.sum()), spread.log_det, energy)
     conditionals = np.log(system.blocks[:, diagonal]).sum(axis=0)
+    if prior.feature_diagonal is not None:
+        conditionals += np.log(prior.feature_diagonal).sum() + prior.n_nodes * np.log(lam)
+        conditionals -= len(G) * np.log(lam)
     if family == "row":
-        cov = system.inverse
-        return cov, system.log_det, conditionals, unpack(prior.precision.diagonal @ cov)
-    cov, log_det = engine.blocks(prior, system, tau * G)
-    spread = (n * np.eye(len(lam)) - tau * product_sum(G, cov)) / lam[:, None]
-    return cov, log_det, conditionals, (spread + spread.T) / 2
+        energy = unpack(prior.precision.diagonal @ system.inverse)
+        return Covariance(_row_spread(system), system.log_det, conditionals, energy)
+    spread = engine.blocks(prior, system, tau * G)
+    energy = (prior.n_nodes * np.eye(len(lam)) - tau * product_sum(G, spread.cov)) / lam[:, None]
+    return Covariance(spread, float(spread.log_det), conditionals, (energy + energy.T) / 2)
+
+
+def _row_spread(system: MeanSystem) -> Spread:
+    """Rows are independent: the variance of a difference is the sum of the variances."""
+    L = system.prior.precision
+    own = system.inverse[:, packed_diagonal(len(system.lam))]
+    edges = own[L.heads] + own[L.tails]
+    features, log_det = system.prior.feature_diagonal, np.asarray(system.log_det)
+    weights = None if features is None else 1.0 / (features[:, None] * system.lam)
+    return Spread(system.inverse, log_det, own, edges, weights)
 
 
 def data_precision(family: Family, G: Array, tau: float) -> Array:
@@ -98,7 +105,7 @@ def product_sum(G: Array, C: Array) -> Array:
     step = max(1, 2_000_000 // (k * k))
     for start in range(0, len(G), step):
         rows = slice(start, start + step)
-        out += np.einsum("irs,ist->rt", unpack(G[rows]), unpack(C[rows]))
+        out += np.einsum("irs,ist->rt", unpack(G[rows]), unpack(C[rows]), optimize=True)
     return out
 
 
@@ -106,14 +113,9 @@ def expected_quadratic(G: Array, factors: Factors) -> float:
     """Σ_i tr(G_i ⟨u_i u_iᵀ⟩) for packed G (n, k(k+1)/2)."""
     r, s = np.tril_indices(factors.rank)
     twice = np.where(r == s, 1.0, 2.0)
-    total = np.einsum("it,it->t", G, outer_packed(factors.mean)) @ twice
-    if is_column(factors):
+    total = np.einsum("it,it->t", G, outer_packed(factors.rows)) @ twice
+    if factors.is_column:
         total += np.einsum("ir,ir->", G[:, packed_diagonal(factors.rank)], factors.cov)
     else:
         total += np.einsum("it,it->t", G, factors.cov) @ twice
     return float(total)
-
-
-def is_column(factors: Factors) -> bool:
-    """Whether the covariance holds variances only (for k = 1 both forms agree)."""
-    return factors.cov.shape == factors.mean.shape

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..kernels import passes
 from ..kernels.passes import Side
 from ..kernels.reference import packed_diagonal
-from . import families
+from . import design
 from .families import Family
 from .state import Factors
 
@@ -50,9 +50,10 @@ def fold_in_rows(
     """
     k = other.rank
     diagonal = packed_diagonal(k)
-    P = tau * families.grams(family, side, other)
+    found = design.sums(family, side, other, False)
+    P = tau * found.grams
     P[:, diagonal] += prior_precision
-    rhs = tau * passes.weighted_sums(side, other.mean)
+    rhs = tau * found.targets
     if pull is not None:
         rhs += pull
     inverse, logs = passes.invert_blocks(side.pool, P)

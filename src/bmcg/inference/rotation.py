@@ -11,46 +11,48 @@ the weighted inequality of means). A sweep only creeps towards that basis.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.reference import pack, unpack
-from .families import is_column
 from .state import Factors, State
 from .updates import Prior, update_lambda
 
 Array = NDArray[np.float64]
 
 
-def best_basis(rows: Factors, cols: Factors) -> Array:
-    """A (k, k) that diagonalises and balances both energies."""
+def best_basis(rows: Factors, cols: Factors, k: int) -> Array:
+    """A (k, k) that diagonalises and balances both energies of the first k columns."""
     m, n = len(rows.mean), len(cols.mean)
-    R_u = np.linalg.cholesky(rows.energy).T
-    R_v = np.linalg.cholesky(cols.energy).T
+    R_u = np.linalg.cholesky(rows.energy[:k, :k]).T
+    R_v = np.linalg.cholesky(cols.energy[:k, :k]).T
     X, s, _ = np.linalg.svd(R_u @ R_v.T)
     return np.linalg.solve(R_u, X * np.sqrt(s * np.sqrt(m / n)))
 
 
-def best_scales(rows: Factors, cols: Factors) -> Array:
+def best_scales(rows: Factors, cols: Factors, k: int) -> Array:
     """The best diagonal A, shape (k, k): balance alone."""
     m, n = len(rows.mean), len(cols.mean)
-    ratio = np.diag(cols.energy) / np.diag(rows.energy)
+    ratio = np.diag(cols.energy)[:k] / np.diag(rows.energy)[:k]
     return np.diag((ratio * m / n) ** 0.25)
 
 
 def change_basis(factors: Factors, A: Array) -> Factors:
-    """The posterior of U A."""
-    mean = factors.mean @ A
-    if is_column(factors):
-        cov = factors.cov @ A**2
+    """The posterior of U A; columns beyond A's stay as they are."""
+    full = np.eye(factors.rank)
+    full[: len(A), : len(A)] = A
+    if factors.is_column:
+        cov = factors.cov @ full**2
     else:
         cov = np.empty_like(factors.cov)
-        step = max(1, 2_000_000 // A.size)
+        step = max(1, 2_000_000 // full.size)
         for start in range(0, len(cov), step):
             block = slice(start, start + step)
-            cov[block] = pack(A.T @ unpack(factors.cov[block]) @ A)
-    log_det = factors.log_det - 2 * len(mean) * np.linalg.slogdet(A)[1]
-    return Factors(mean, cov, float(log_det), A.T @ factors.energy @ A)
+            cov[block] = pack(full.T @ unpack(factors.cov[block]) @ full)
+    log_det = factors.log_det - 2 * len(factors.mean) * np.linalg.slogdet(A)[1]
+    return Factors(factors.mean @ full, cov, float(log_det), full.T @ factors.energy @ full)
 
 
 def rotate(state: State, prior: Prior) -> State:
@@ -58,15 +60,15 @@ def rotate(state: State, prior: Prior) -> State:
 
     A column-wise posterior cannot be rotated without leaving its family, only rescaled.
     """
-    if not np.isfinite(state.rows.energy).all():
+    if state.rank == 0 or not np.isfinite(state.rows.energy).all():
         # Fresh columns have no energy yet; the coming sweep gives them one.
         return state
-    choose = best_scales if is_column(state.rows) and state.rank > 1 else best_basis
+    choose = best_scales if state.rows.is_column and state.rank > 1 else best_basis
     try:
-        A = choose(state.rows, state.cols)
+        A = choose(state.rows, state.cols, state.rank)
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError:
         # A column without energy has no best basis; pruning will take it.
         return state
     rows, cols = change_basis(state.rows, A), change_basis(state.cols, inverse.T)
-    return State(rows, cols, update_lambda(prior, rows, cols), state.tau, state.squared_error)
+    return update_lambda(prior, replace(state, rows=rows, cols=cols))

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..graphs.precision import Precision
+from ..graphs.precision import GraphStack
 from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from ..linalg.engines import EngineName, choose_engine
+from ..linalg.system import feature_map
 from ..observations import Observations, View
 from . import families
 from .elbo import elbo
@@ -21,7 +23,8 @@ from .families import Family
 from .pruning import drop, surplus
 from .rotation import rotate
 from .start import grow, initial_state
-from .state import State
+from .state import State, side_lam
+from .strengths import SideModel, Strengths, learn_strengths, shares
 from .updates import FactorUpdate, Half, Prior, sweep
 
 Array = NDArray[np.float64]
@@ -31,6 +34,9 @@ Array = NDArray[np.float64]
 PLATEAU = 1e-3
 # Columns a fit starts with; more are added while all of them earn their keep.
 FIRST_RANK = 16
+# Sweeps before the strengths of graphs and features are first learned: the factors must
+# have left their random start.
+SETTLE = 3
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,9 @@ class Settings:
         Stop when a sweep's relative gain of the bound falls below this.
     engine : {"auto", "dense", "sparse", "monte_carlo"}
     seed : int
+    bias : bool
+    learn : bool
+        Whether strengths of graphs, ridge and features are learned.
     prior : Prior
     """
 
@@ -56,7 +65,27 @@ class Settings:
     tol: float = 1e-5
     engine: EngineName = "auto"
     seed: int = 0
+    bias: bool = False
+    learn: bool = False
     prior: Prior = field(default_factory=Prior)
+
+
+@dataclass(frozen=True)
+class SideInput:
+    """What is known of one side besides its observations.
+
+    Attributes
+    ----------
+    stack : GraphStack
+        Its graphs; none is an identity prior.
+    ridge : float
+        Where the ridge starts, or stays.
+    features : csr_array of shape (n, p) or None
+    """
+
+    stack: GraphStack
+    ridge: float
+    features: sp.csr_array | None = None
 
 
 @dataclass(frozen=True)
@@ -73,15 +102,37 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class FittedSide:
+    """One side at the end of a fit.
+
+    Attributes
+    ----------
+    half : Half
+    strengths : Strengths
+    graph_shares : ndarray of shape (n_graphs,)
+        Share of the prior that each graph determines.
+    ridge_share : float
+    data_precision : ndarray
+        What the observations add to the prior precision, as the family keeps it:
+        τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
+    """
+
+    half: Half
+    strengths: Strengths
+    graph_shares: Array
+    ridge_share: float
+    data_precision: Array
+
+
+@dataclass(frozen=True)
 class Fit:
     """How a fit ended.
 
     Attributes
     ----------
     state : State
-        In units where the data's root mean square is one.
-    scale : float
-        That root mean square.
+        Of the data less its offset, in units of its root mean square.
+    offset, scale : float
     trace : tuple of float
         The bound after every sweep, in the data's units.
     ranks : tuple of int
@@ -89,28 +140,24 @@ class Fit:
     converged : bool
     interrupted : bool
         Whether Ctrl-C ended it.
-    rows, cols : Half
-    row_data_precision, col_data_precision : ndarray
-        What the observations add to the prior precision of each side, as the family keeps it:
-        τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
+    rows, cols : FittedSide
     """
 
     state: State
+    offset: float
     scale: float
     trace: tuple[float, ...]
     ranks: tuple[int, ...]
     converged: bool
     interrupted: bool
-    rows: Half
-    cols: Half
-    row_data_precision: Array
-    col_data_precision: Array
+    rows: FittedSide
+    cols: FittedSide
 
 
 def run(
     observations: Observations,
-    row_precision: Precision,
-    col_precision: Precision,
+    rows: SideInput,
+    cols: SideInput,
     settings: Settings,
     *,
     pool: Workers,
@@ -121,8 +168,7 @@ def run(
     Parameters
     ----------
     observations : Observations
-    row_precision, col_precision : Precision
-        L_r and L_c.
+    rows, cols : SideInput
     settings : Settings
     pool : Workers
     callback : callable, optional
@@ -132,12 +178,17 @@ def run(
     -------
     Fit
     """
-    scale = root_mean_square(observations.values)
+    offset = float(observations.values.mean()) if settings.bias else 0.0
+    scale = root_mean_square(observations.values - offset)
     # BLAS on many threads may round differently; the pool shares out the work instead.
     with threadpool_limits(1):
-        rows = _half(observations.by_row, scale, row_precision, settings, 0, pool)
-        cols = _half(observations.by_col, scale, col_precision, settings, 1, pool)
-        return _Loop(rows, cols, settings, scale, callback).run()
+        sides = [
+            _Side(view, offset, scale, given, settings, which, pool)
+            for which, (view, given) in enumerate(
+                ((observations.by_row, rows), (observations.by_col, cols))
+            )
+        ]
+        return _Loop(sides[0], sides[1], settings, offset, scale, callback).run()
 
 
 def root_mean_square(values: Array) -> float:
@@ -146,19 +197,46 @@ def root_mean_square(values: Array) -> float:
     return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0
 
 
-def _half(
-    view: View, scale: float, precision: Precision, settings: Settings, which: int, pool: Workers
-) -> Half:
-    side = Side(view.indptr, view.indices, view.values / scale, pool)
-    engine = choose_engine(
-        settings.engine,
-        precision,
-        settings.family,
-        min(settings.rank, FIRST_RANK),
-        pool,
-        settings.seed * 2 + which,
-    )
-    return Half(side, engine.prepare(precision), engine)
+class _Side:
+    """One side during a fit: its model, strengths as they stand, and its latest update."""
+
+    def __init__(
+        self,
+        view: View,
+        offset: float,
+        scale: float,
+        given: SideInput,
+        settings: Settings,
+        which: int,
+        pool: Workers,
+    ) -> None:
+        side = Side(view.indptr, view.indices, (view.values - offset) / scale, pool)
+        self.strengths = Strengths(np.ones(len(given.stack.weights)), given.ridge, 1.0)
+        engine = choose_engine(
+            settings.engine,
+            given.stack.precision(self.strengths.graphs, given.ridge),
+            settings.family,
+            min(settings.rank, FIRST_RANK) + settings.bias,
+            pool,
+            settings.seed * 2 + which,
+            features=given.features is not None,
+        )
+        features = None if given.features is None else feature_map(given.features, pool)
+        self.model = SideModel(given.stack, features, engine)
+        self.half = Half(side, self.model.prior(self.strengths), engine)
+        # Without edges and features the ridge is only a scale, which λ learns already.
+        self.can_learn = len(given.stack.heads) > 0 or features is not None
+        self.data_precision: Array = np.empty((0, 0))
+
+    def learn(self, update: FactorUpdate, lam: Array) -> None:
+        if self.can_learn:
+            self.strengths, self.half = learn_strengths(
+                self.model, self.strengths, self.half, update, lam
+            )
+
+    def finished(self) -> FittedSide:
+        graphs, ridge = shares(self.model, self.strengths, self.half.prior)
+        return FittedSide(self.half, self.strengths, graphs, ridge, self.data_precision)
 
 
 class _Loop:
@@ -166,15 +244,17 @@ class _Loop:
 
     def __init__(
         self,
-        rows: Half,
-        cols: Half,
+        rows: _Side,
+        cols: _Side,
         settings: Settings,
+        offset: float,
         scale: float,
         callback: Callable[[Progress], None] | None,
     ) -> None:
-        self.rows, self.cols, self.settings, self.scale = rows, cols, settings, scale
+        self.rows, self.cols, self.settings = rows, cols, settings
+        self.offset, self.scale = offset, scale
         self.callback = callback
-        self.n_observed = len(rows.side.values)
+        self.n_observed = len(rows.half.side.values)
         # The bound of the data itself, not of the data over its scale.
         self.shift = -self.n_observed * float(np.log(scale))
         self.trace: list[float] = []
@@ -183,53 +263,68 @@ class _Loop:
         self.may_grow = True
 
     def run(self) -> Fit:
-        first = min(self.settings.rank, FIRST_RANK)
-        state = initial_state(self.rows, self.cols, self.settings.family, first, self.settings.seed)
+        settings = self.settings
+        state = initial_state(
+            self.rows.half,
+            self.cols.half,
+            settings.family,
+            min(settings.rank, FIRST_RANK),
+            settings.seed,
+            settings.bias,
+        )
         converged = interrupted = False
         try:
-            for number in range(self.settings.max_sweeps):
-                last_sweep = number + 1 == self.settings.max_sweeps
+            for number in range(settings.max_sweeps):
+                last_sweep = number + 1 == settings.max_sweeps
                 state, converged = self._step(state, number, last_sweep)
                 if converged:
                     break
         except KeyboardInterrupt:
+            if not self.trace:
+                raise
             interrupted = True
         return Fit(
             self.best,
+            self.offset,
             self.scale,
             tuple(self.trace),
             tuple(self.ranks),
             converged,
             interrupted,
-            self.rows,
-            self.cols,
-            *self.data_precisions,
+            self.rows.finished(),
+            self.cols.finished(),
         )
 
     def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:
+        settings = self.settings
         if number:
-            state = rotate(state, self.settings.prior)
+            state = rotate(state, settings.prior)
         tau = float(state.tau.mean)
-        state, U, V = sweep(self.settings.family, self.rows, self.cols, self.settings.prior, state)
+        state, U, V = sweep(settings.family, self.rows.half, self.cols.half, settings.prior, state)
         self._keep(state, U, V, tau)
         gain = self._record(state, number)
-        size = max(abs(self.trace[-1]), self.n_observed)
-        if gain > PLATEAU * self.n_observed or last_sweep:
+        if last_sweep:
+            return state, False
+        if settings.learn and number + 1 >= SETTLE:
+            self.rows.learn(U, side_lam(state, "rows").mean)
+            self.cols.learn(V, side_lam(state, "cols").mean)
+        if gain > PLATEAU * self.n_observed:
             return state, False
         changed = self._reshape(state, U, V, number)
         if changed is not None:
             return changed, False
-        return state, gain <= self.settings.tol * size
+        size = max(abs(self.trace[-1]), self.n_observed)
+        return state, gain <= settings.tol * size
 
     def _keep(self, state: State, U: FactorUpdate, V: FactorUpdate, tau: float) -> None:
         self.best = state
-        family = self.settings.family
-        self.data_precisions = [
-            families.data_precision(family, update.grams, tau) for update in (U, V)
-        ]
+        for side, update in ((self.rows, U), (self.cols, V)):
+            side.data_precision = families.data_precision(
+                self.settings.family, update.sums.grams, tau
+            )
 
     def _record(self, state: State, number: int) -> float:
-        bound = elbo(state, self.rows, self.cols, self.settings.prior) + self.shift
+        bound = elbo(state, self.rows.half, self.cols.half, self.settings.prior) + self.shift
         same_rank = bool(self.ranks) and self.ranks[-1] == state.rank
         gain = bound - self.trace[-1] if same_rank else np.inf
         self.trace.append(bound)
@@ -243,10 +338,11 @@ class _Loop:
     def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
         """The state with columns dropped or added, or None where neither is due."""
         settings = self.settings
-        dead = surplus(settings.family, state, self.rows, self.cols, settings.prior, U, V)
+        rows, cols = self.rows.half, self.cols.half
+        dead = surplus(settings.family, state, rows, cols, settings.prior, U, V)
         if dead.any():
             self.may_grow = False
-            return drop(state, ~dead, settings.prior, self.n_observed, V)
+            return drop(state, dead, settings.prior, self.n_observed, V)
         if self.may_grow and state.rank < settings.rank:
-            return grow(state, min(2 * state.rank, settings.rank), settings.prior, number)
+            return grow(state, min(2 * state.rank, settings.rank), settings.family, number)
         return None

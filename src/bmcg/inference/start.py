@@ -7,37 +7,45 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .families import Family, is_column
+from .families import Family
 from .state import Factors, Gamma, State
-from .updates import Half, Prior
+from .updates import Half
 
 Array = NDArray[np.float64]
 
 
-def initial_state(rows: Half, cols: Half, family: Family, rank: int, seed: int) -> State:
+def initial_state(
+    rows: Half, cols: Half, family: Family, rank: int, seed: int, biased: bool = False
+) -> State:
     """Random means whose product has the data's root mean square, which is one.
 
-    The first update draws on V alone; U is there for the shapes.
+    The first update draws on V alone; U is there for the shapes. Biases start at zero.
     """
     rng = np.random.default_rng([seed, 0])
-    sides = [_random_factors(rng, half.side.n, rank, rank**-0.25, family) for half in (rows, cols)]
+    sides = [_random_factors(rng, half, rank, family, biased) for half in (rows, cols)]
+    one = Gamma(np.ones(1), np.ones(1)) if biased else None
     return State(
         sides[0],
         sides[1],
         Gamma(np.ones(rank), np.ones(rank)),
         Gamma(np.asarray(1.0), np.asarray(1.0)),
         float(len(rows.side.values)),
+        one,
+        one,
     )
 
 
 def _random_factors(
-    rng: np.random.Generator, n: int, k: int, std: float, family: Family
+    rng: np.random.Generator, half: Half, rank: int, family: Family, biased: bool
 ) -> Factors:
+    n, k = half.side.n, rank + biased
+    mean = np.zeros((half.prior.n_nodes, k))
+    mean[:n, :rank] = rank**-0.25 * rng.standard_normal((n, rank))
     width = k if family == "column" else k * (k + 1) // 2
-    return Factors(std * rng.standard_normal((n, k)), np.zeros((n, width)), np.nan, np.eye(k))
+    return Factors(mean, np.zeros((n, width)), np.nan, np.eye(k))
 
 
-def grow(state: State, rank: int, prior: Prior, seed: int) -> State:
+def grow(state: State, rank: int, family: Family, seed: int) -> State:
     """Add columns of noise, small against what is not yet explained."""
     extra = rank - state.rank
     rng = np.random.default_rng([seed, rank])
@@ -51,18 +59,38 @@ def grow(state: State, rank: int, prior: Prior, seed: int) -> State:
     )
     return replace(
         state,
-        rows=_widen(state.rows, extra, std, rng),
-        cols=_widen(state.cols, extra, std, rng),
+        rows=_widen(state.rows, state.rank, extra, std, family, rng),
+        cols=_widen(state.cols, state.rank, extra, std, family, rng),
         lam=lam,
     )
 
 
-def _widen(factors: Factors, extra: int, std: float, rng: np.random.Generator) -> Factors:
-    n, k = factors.mean.shape
-    mean = np.hstack((factors.mean, std * rng.standard_normal((n, extra))))
-    width = extra if is_column(factors) else extra * k + extra * (extra + 1) // 2
+def _widen(
+    factors: Factors,
+    at: int,
+    extra: int,
+    std: float,
+    family: Family,
+    rng: np.random.Generator,
+) -> Factors:
+    """New columns put in at position `at`; a bias stays last."""
+    k, n = factors.rank, len(factors.cov)
+    order = np.concatenate((np.arange(at), np.arange(k, k + extra), np.arange(at, k)))
+    fresh = np.zeros((len(factors.mean), extra))
+    fresh[:n] = std * rng.standard_normal((n, extra))
+    mean = np.hstack((factors.mean, fresh))[:, order]
+    energy = np.full((k + extra, k + extra), np.nan)
+    return Factors(mean, _widen_cov(factors, extra, order, family), np.nan, energy)
+
+
+def _widen_cov(factors: Factors, extra: int, order: NDArray[np.intp], family: Family) -> Array:
+    """Covariances with `extra` columns of zeros, columns then put in the given order."""
+    k, n = factors.rank, len(factors.cov)
+    if family == "column":
+        return np.hstack((factors.cov, np.zeros((n, extra))))[:, order]
+    width = extra * k + extra * (extra + 1) // 2
     # Packed blocks grow at their end: rows k and on of each triangle.
-    cov = np.hstack((factors.cov, np.zeros((n, width))))
-    energy = np.diag(np.append(np.diag(factors.energy), np.full(extra, np.nan)))
-    energy[:k, :k] = factors.energy
-    return Factors(mean, cov, np.nan, energy)
+    grown = np.hstack((factors.cov, np.zeros((n, width))))
+    r, s = np.tril_indices(k + extra)
+    a, b = np.maximum(order[r], order[s]), np.minimum(order[r], order[s])
+    return np.ascontiguousarray(grown[:, a * (a + 1) // 2 + b])

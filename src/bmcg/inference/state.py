@@ -32,17 +32,19 @@ class Gamma:
 
 @dataclass(frozen=True)
 class Factors:
-    """The posterior of one side's factors.
+    """The posterior of one side: n rows and, where it has features, p rows of their weights.
+
+    The last column is the side's bias where the model has biases.
 
     Attributes
     ----------
-    mean : ndarray of shape (n, k)
+    mean : ndarray of shape (n + p, k)
     cov : ndarray of shape (n, k) or (n, k(k+1)/2)
         Variances of the `column` family, else packed covariance blocks of the rows.
     log_det : float
         Log-determinant of the posterior precision, all columns together.
     energy : ndarray of shape (k, k)
-        ⟨Uᵀ L U⟩, the covariance included; its diagonal drives λ.
+        ⟨Uᵀ K U⟩, the covariance included; its diagonal drives λ.
     """
 
     mean: Array
@@ -56,11 +58,19 @@ class Factors:
         return self.mean.shape[1]
 
     @property
+    def rows(self) -> Array:
+        """Means of the n rows alone, shape (n, k)."""
+        return self.mean[: len(self.cov)]
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the covariance holds variances only (for k = 1 both forms agree)."""
+        return self.cov.shape[1] == self.rank
+
+    @property
     def variances(self) -> Array:
-        """Marginal variances, shape (n, k)."""
-        if self.cov.shape == self.mean.shape:
-            return self.cov
-        return self.cov[:, packed_diagonal(self.rank)]
+        """Marginal variances of the rows, shape (n, k)."""
+        return self.cov if self.is_column else self.cov[:, packed_diagonal(self.rank)]
 
 
 @dataclass(frozen=True)
@@ -70,13 +80,15 @@ class State:
     Attributes
     ----------
     rows, cols : Factors
-        q(U), m rows, and q(V), n rows.
+        q(U) and q(V).
     lam : Gamma
-        Precisions of the columns, shape (k,).
+        Precisions of the shared columns, shape (k,).
     tau : Gamma
         Noise precision, scalar.
     squared_error : float
         ⟨‖Ω∘(M − UVᵀ)‖²⟩ at these factors.
+    row_bias, col_bias : Gamma or None
+        Precisions of the biases, shape (1,) each; None without biases.
     """
 
     rows: Factors
@@ -84,8 +96,36 @@ class State:
     lam: Gamma
     tau: Gamma
     squared_error: float
+    row_bias: Gamma | None = None
+    col_bias: Gamma | None = None
 
     @property
     def rank(self) -> int:
-        """Number of columns kept."""
-        return self.rows.rank
+        """Number of shared columns."""
+        return len(self.lam.shape)
+
+    @property
+    def biased(self) -> bool:
+        """Whether the model has biases."""
+        return self.row_bias is not None
+
+    @property
+    def row_lam(self) -> Array:
+        """⟨λ⟩ of every column of U, its bias last."""
+        return _extended(self.lam, self.row_bias).mean
+
+    @property
+    def col_lam(self) -> Array:
+        """⟨λ⟩ of every column of V, its bias last."""
+        return _extended(self.lam, self.col_bias).mean
+
+
+def _extended(lam: Gamma, bias: Gamma | None) -> Gamma:
+    if bias is None:
+        return lam
+    return Gamma(np.append(lam.shape, bias.shape), np.append(lam.rate, bias.rate))
+
+
+def side_lam(state: State, side: str) -> Gamma:
+    """q(λ) of every column of one side, "rows" or "cols"."""
+    return _extended(state.lam, state.row_bias if side == "rows" else state.col_bias)

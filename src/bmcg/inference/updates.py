@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from ..kernels import passes
 from ..kernels.passes import Side
 from ..linalg.cg import Solution
 from ..linalg.engines import VarianceEngine
+from ..linalg.spread import Spread
 from ..linalg.system import SidePrior, mean_system
-from . import families
+from . import design, families
 from .families import Family
 from .state import Factors, Gamma, State
 
@@ -38,7 +39,7 @@ class Half:
     side : Side
         Its observed entries.
     prior : SidePrior
-        L, its prior precision.
+        K, its prior precision.
     engine : VarianceEngine
     """
 
@@ -54,9 +55,9 @@ class FactorUpdate:
     Attributes
     ----------
     factors : Factors
-    grams : ndarray of shape (n, k(k+1)/2)
-    sums : ndarray of shape (n, k)
-        h_i = Σ_j x_ij ⟨v_j⟩.
+    sums : Sums
+    spread : Spread
+        The covariance in full.
     column_log_det : ndarray of shape (k,)
         Log-determinant that each column takes along when it is dropped.
     solution : Solution
@@ -64,8 +65,8 @@ class FactorUpdate:
     """
 
     factors: Factors
-    grams: Array
-    sums: Array
+    sums: design.Sums
+    spread: Spread
     column_log_det: Array
     solution: Solution
 
@@ -78,6 +79,7 @@ def update_factors(
     tau: float,
     lam: Array,
     *,
+    biased: bool = False,
     gain_tol: float = 1e-3,
     max_steps: int = 50,
 ) -> FactorUpdate:
@@ -89,52 +91,64 @@ def update_factors(
     half : Half
     other : Factors
         The other side.
-    start : ndarray of shape (n, k), optional
+    start : ndarray of shape (n + p, k), optional
         Means to start the solve from.
     tau : float
     lam : ndarray of shape (k,)
+        Of this side's columns, its bias last.
+    biased : bool
+        Whether the last column of either side is a bias.
     gain_tol : float
         The solve stops when a step gains less than this share of its whole gain.
     max_steps : int
     """
-    G = families.grams(family, half.side, other)
-    h = passes.weighted_sums(half.side, other.mean)
-    system = mean_system(G, tau, lam, half.prior, half.side.pool)
-    solution = system.solve(tau * h, start, gain_tol, max_steps)
-    cov, log_det, column_log_det, spread = families.covariance(
-        family, half.engine, half.prior, system, G, tau
-    )
-    energy = quadratic_form(half.prior, solution.x) + spread
-    factors = Factors(solution.x, cov, log_det, energy)
-    return FactorUpdate(factors, G, h, column_log_det, solution)
+    found = design.sums(family, half.side, other, biased)
+    system = mean_system(found.grams, tau, lam, half.prior, half.side.pool)
+    rhs = np.zeros((half.prior.n_nodes, len(lam)))
+    rhs[: half.side.n] = tau * found.targets
+    solution = system.solve(rhs, start, gain_tol, max_steps)
+    kept = families.covariance(family, half.engine, system, found.grams, tau)
+    energy = quadratic_form(half.prior, solution.x) + kept.energy
+    factors = Factors(solution.x, kept.spread.cov, kept.log_det, energy)
+    return FactorUpdate(factors, found, kept.spread, kept.column_log_det, solution)
 
 
 def quadratic_form(prior: SidePrior, X: Array) -> Array:
-    """Xᵀ L X for X (n, k), shape (k, k)."""
+    """Xᵀ K X for X (n + p, k), shape (k, k)."""
     out = X.T @ prior.product(X)
     return (out + out.T) / 2
 
 
-def expected_squared_error(half: Half, update: FactorUpdate, other: Factors) -> float:
+def expected_squared_error(
+    half: Half, update: FactorUpdate, other: Factors, biased: bool = False
+) -> float:
     """⟨‖Ω∘(M − UVᵀ)‖²⟩, from the side updated last.
 
-    The residual of the means is summed directly, and only the variance terms come from the
-    Gram blocks: the expanded square would cancel once the noise is small.
+    The expanded square loses digits once the noise is small against the data; it is never
+    below the residual of the means, which is summed directly.
     """
-    factors = update.factors
-    error = passes.squared_error(half.side, factors.mean, other.mean)
-    predicted = float(np.einsum("ir,ir->", factors.mean, update.sums))
-    total = float(half.side.values @ half.side.values)
-    # Σ ⟨(u·v)²⟩ − Σ (ū·v̄)², where the second sum is error − Σx² + 2Σ x ū·v̄.
-    spread = families.expected_quadratic(update.grams, factors) - (error - total + 2 * predicted)
-    return error + max(spread, 0.0)
+    U, found = update.factors, update.sums
+    error = passes.squared_error(
+        half.side, design.own_mean(U, biased), design.partner_mean(other, biased)
+    )
+    linear = float(np.einsum("ir,ir->", U.rows, found.targets))
+    expanded = found.squares - 2.0 * linear + families.expected_quadratic(found.grams, U)
+    return max(expanded, error)
 
 
-def update_lambda(prior: Prior, rows: Factors, cols: Factors) -> Gamma:
-    """q(λ): equations (40) and (41)."""
-    size = len(rows.mean) + len(cols.mean)
-    shape = np.full(rows.rank, prior.c0 + size / 2)
-    return Gamma(shape, prior.d0 + np.diag(rows.energy + cols.energy) / 2)
+def update_lambda(prior: Prior, state: State) -> State:
+    """q(λ): equations (40) and (41); a bias has a precision of its own."""
+    k, m, n = state.rank, len(state.rows.mean), len(state.cols.mean)
+    u, v = np.diag(state.rows.energy), np.diag(state.cols.energy)
+    lam = Gamma(np.full(k, prior.c0 + (m + n) / 2), prior.d0 + (u[:k] + v[:k]) / 2)
+    if not state.biased:
+        return replace(state, lam=lam)
+    return replace(
+        state,
+        lam=lam,
+        row_bias=Gamma(np.array([prior.c0 + m / 2]), prior.d0 + u[k:] / 2),
+        col_bias=Gamma(np.array([prior.c0 + n / 2]), prior.d0 + v[k:] / 2),
+    )
 
 
 def update_tau(prior: Prior, n_observed: int, squared_error: float) -> Gamma:
@@ -143,18 +157,31 @@ def update_tau(prior: Prior, n_observed: int, squared_error: float) -> Gamma:
 
 
 def sweep(
-    family: Family, rows: Half, cols: Half, prior: Prior, state: State, **solver: float
+    family: Family, rows: Half, cols: Half, prior: Prior, state: State, *, gain_tol: float = 1e-3
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
     """q(U), q(V), q(λ), q(τ), each once, in the paper's order."""
-    tau, lam = float(state.tau.mean), state.lam.mean
-    U = update_factors(family, rows, state.cols, state.rows.mean, tau, lam, **solver)  # type: ignore[arg-type]
-    V = update_factors(family, cols, U.factors, state.cols.mean, tau, lam, **solver)  # type: ignore[arg-type]
-    error = expected_squared_error(cols, V, U.factors)
-    new = State(
-        U.factors,
-        V.factors,
-        update_lambda(prior, U.factors, V.factors),
-        update_tau(prior, len(rows.side.values), error),
-        error,
+    tau, biased = float(state.tau.mean), state.biased
+    U = update_factors(
+        family,
+        rows,
+        state.cols,
+        state.rows.mean,
+        tau,
+        state.row_lam,
+        biased=biased,
+        gain_tol=gain_tol,
     )
-    return new, U, V
+    V = update_factors(
+        family,
+        cols,
+        U.factors,
+        state.cols.mean,
+        tau,
+        state.col_lam,
+        biased=biased,
+        gain_tol=gain_tol,
+    )
+    error = expected_squared_error(cols, V, U.factors, biased)
+    new = replace(state, rows=U.factors, cols=V.factors, squared_error=error)
+    new = update_lambda(prior, new)
+    return replace(new, tau=update_tau(prior, len(rows.side.values), error)), U, V

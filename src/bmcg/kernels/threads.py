@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 # Below this many elementary operations a hand-over to a thread costs more than it saves.
-CHUNK_WORK = 1 << 18
+CHUNK_WORK = 1 << 20
 
 
 def count_jobs(n_jobs: int | None) -> int:

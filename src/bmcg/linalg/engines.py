@@ -4,7 +4,7 @@
 dense          LAPACK; for small sides, and the truth in tests
 sparse         one symbolic analysis per graph, then a Cholesky factor and Takahashi's
                recursion: exact, and linear in n for chains, grids and social graphs
-monte_carlo    perturb and solve; for graphs whose factor would fill up
+monte_carlo    perturb and solve; for graphs whose factor would fill up, and for features
 =============  ===========================================================================
 """
 
@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
-from ..kernels.reference import pack, unpack
+from ..kernels.reference import pack, packed_diagonal, unpack
 from ..kernels.threads import Workers
 from . import dense, selected_inverse
+from .dense import SelectedInverse
 from .monte_carlo import MonteCarloEngine
+from .spread import Spread
 from .symbolic import Symbolic, analyse
 from .system import MeanSystem, SidePrior, off_diagonal
 
@@ -33,18 +35,21 @@ DENSE_NODES = 150
 
 
 class VarianceEngine(Protocol):
-    """Diagonals of inverses of τ·blockdiag(G) + L⊗Λ, whole or column by column."""
+    """Diagonals of inverses of τ·blockdiag(G) + K⊗Λ, whole or column by column."""
 
     name: str
 
     def prepare(self, precision: Precision) -> SidePrior:
         """The prior with its log-determinant."""
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
-        """diag (diag(D_r) + λ_r L)⁻¹, (n, k), and the log-determinants (k,)."""
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """Variances under N(0, L⁻¹) of the nodes (n,) and of the edges' differences (n_edges,)."""
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
-        """Diagonal blocks (n, k(k+1)/2) of the system's inverse and its log-determinant.
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
+        """diag (diag(D_r) + λ_r L)⁻¹ (n, k), its log-determinants (k,), the edges' spread."""
+
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+        """Diagonal blocks (n, k(k+1)/2) of the system's inverse, its log-determinant, edges.
 
         B (n, k(k+1)/2) is the system's block diagonal without the prior, τG.
         """
@@ -59,14 +64,21 @@ class DiagonalEngine:
         """The prior with its log-determinant."""
         return SidePrior(precision, None, float(np.log(precision.diagonal).sum()))
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """Reciprocals of the diagonal; no edges."""
+        return 1.0 / prior.precision.diagonal, np.empty(0)
+
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
         """Reciprocals of the diagonal."""
         pivot = D + prior.precision.diagonal[:, None] * lam
-        return 1.0 / pivot, np.log(pivot).sum(axis=0)
+        none = np.empty((0, len(lam)))
+        return Spread(1.0 / pivot, np.log(pivot).sum(axis=0), 1.0 / pivot, none, None)
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
         """The blocks' own inverses."""
-        return system.inverse, system.log_det
+        k = len(system.lam)
+        own = system.inverse[:, packed_diagonal(k)]
+        return Spread(system.inverse, np.asarray(system.log_det), own, np.empty((0, k)), None)
 
 
 class DenseEngine:
@@ -79,20 +91,25 @@ class DenseEngine:
 
     def prepare(self, precision: Precision) -> SidePrior:
         """The prior with its log-determinant."""
-        found = dense.dense_columns(
-            precision, precision.data, np.zeros((precision.n, 1)), np.ones(1)
-        )
-        return SidePrior(precision, off_diagonal(precision, self.pool), float(found.logdet[0]))  # type: ignore[index]
+        log_det = float(np.asarray(self._columns(precision).logdet)[0])
+        return SidePrior(precision, off_diagonal(precision, self.pool), log_det)
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """From the inverse of L."""
+        return _first_column(prior.precision, self._columns(prior.precision))
+
+    def _columns(self, L: Precision) -> SelectedInverse:
+        return dense.dense_columns(L, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True)
+
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
         """One inverse for each column."""
-        found = dense.dense_columns(prior.precision, prior.precision.data, D, lam)
-        return found.diagonal, np.asarray(found.logdet)
+        L = prior.precision
+        return _spread(L, dense.dense_columns(L, L.data, D, lam, edges=True))
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
         """One inverse of size nk."""
-        found = dense.dense_blocks(prior.precision, prior.precision.data, unpack(B), system.lam)
-        return pack(found.diagonal), float(found.logdet)
+        L = prior.precision
+        return _spread(L, dense.dense_blocks(L, L.data, unpack(B), system.lam, edges=True))
 
 
 class SparseEngine:
@@ -108,19 +125,51 @@ class SparseEngine:
         log_det = selected_inverse.logdet_precision(self.symbolic, precision.data)
         return SidePrior(precision, off_diagonal(precision, self.pool), log_det)
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
-        """All columns, eight factors at a time."""
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """From the selected inverse of L."""
+        L = prior.precision
         found = selected_inverse.inverse_columns(
-            self.symbolic, prior.precision.data, D, lam, map_batches=self.pool.map
+            self.symbolic, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True
         )
-        return found.diagonal, np.asarray(found.logdet)
+        return _first_column(L, found)
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
-        """One factor of k×k blocks."""
-        found = selected_inverse.inverse_blocks(
-            self.symbolic, prior.precision.data, unpack(B), system.lam
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
+        """All columns, eight factors at a time."""
+        L = prior.precision
+        found = selected_inverse.inverse_columns(
+            self.symbolic, L.data, D, lam, edges=True, map_batches=self.pool.map
         )
-        return pack(found.diagonal), float(found.logdet)
+        return _spread(L, found)
+
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+        """One factor of k×k blocks."""
+        L = prior.precision
+        found = selected_inverse.inverse_blocks(
+            self.symbolic, L.data, unpack(B), system.lam, edges=True
+        )
+        return _spread(L, found)
+
+
+def _spread(L: Precision, found: SelectedInverse) -> Spread:
+    assert found.edges is not None
+    blocks = found.diagonal.ndim == 3
+    cov = pack(found.diagonal) if blocks else found.diagonal
+    own = cov[:, packed_diagonal(found.diagonal.shape[1])] if blocks else cov
+    between = found.edges[edge_positions(L)]
+    edges = own[L.heads] + own[L.tails] - 2 * between
+    return Spread(cov, np.asarray(found.logdet), own, edges, None)
+
+
+def _first_column(L: Precision, found: SelectedInverse) -> tuple[Array, Array]:
+    spread = _spread(L, found)
+    return spread.cov[:, 0], spread.edges[:, 0]
+
+
+def edge_positions(L: Precision) -> NDArray[np.int64]:
+    """Place of each edge (head, tail) among the compressed rows of L, shape (n_edges,)."""
+    rows = np.repeat(np.arange(L.n, dtype=np.int64), np.diff(L.indptr))
+    key = rows * L.n + L.indices
+    return np.searchsorted(key, L.heads.astype(np.int64) * L.n + L.tails)
 
 
 def choose_engine(
@@ -131,6 +180,7 @@ def choose_engine(
     pool: Workers,
     seed: int,
     n_samples: int = 16,
+    features: bool = False,
 ) -> VarianceEngine:
     """The engine asked for, or the one that promises to be fastest.
 
@@ -142,21 +192,46 @@ def choose_engine(
         `row` needs the prior's log-determinant alone.
     rank : int
         Columns expected, which weigh a factor of blocks against draws.
+    features : bool
+        Whether the side has features, whose joint variances need draws.
     """
+    if features and family != "row":
+        exact = _exact_engine(precision, "row", rank, pool, n_samples, None)
+        return MonteCarloEngine(pool, seed, n_samples, exact=exact)
     if not precision.has_edges:
         return DiagonalEngine()
     if name == "dense" or (name == "auto" and precision.n * rank <= DENSE_NODES):
         return DenseEngine(pool)
-    draws = MonteCarloEngine(pool, seed, n_samples)
-    if name == "monte_carlo":
-        return draws
-    limit = None if name == "sparse" else MAX_FILL
-    symbolic = analyse(precision.indptr, precision.indices, limit)
-    if symbolic is not None and (
-        name == "sparse" or _exact_pays(symbolic, precision, family, rank, n_samples)
-    ):
-        return SparseEngine(symbolic, pool)
-    return draws
+    if name == "sparse":
+        return _sparse(precision, pool)
+    if name == "auto":
+        engine = _exact_engine(precision, family, rank, pool, n_samples, MAX_FILL)
+        if engine is not None:
+            return engine
+    exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
+    return MonteCarloEngine(pool, seed, n_samples, exact=exact)
+
+
+def _sparse(precision: Precision, pool: Workers) -> SparseEngine:
+    symbolic = analyse(precision.indptr, precision.indices)
+    assert symbolic is not None
+    return SparseEngine(symbolic, pool)
+
+
+def _exact_engine(
+    precision: Precision,
+    family: str,
+    rank: int,
+    pool: Workers,
+    n_samples: int,
+    max_fill: int | None,
+) -> VarianceEngine | None:
+    if not precision.has_edges:
+        return DiagonalEngine()
+    symbolic = analyse(precision.indptr, precision.indices, max_fill)
+    if symbolic is None or not _exact_pays(symbolic, precision, family, rank, n_samples):
+        return None
+    return SparseEngine(symbolic, pool)
 
 
 def _exact_pays(

@@ -10,15 +10,16 @@ a smooth function of Q and a fit converges as it would with exact variances.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
 from ..kernels import passes
-from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from .cg import Inner, Operator, conjugate_gradient, system_per_column, system_per_last
+from .spread import Spread
 from .system import MeanSystem, SidePrior, off_diagonal
 
 Array = NDArray[np.float64]
@@ -48,38 +49,60 @@ class MonteCarloEngine:
         log-determinants.
     tol : float
         Relative residual of a draw's solve.
+    exact : engine, optional
+        An exact engine for the prior alone, where its factor is affordable.
     """
 
     name = "monte_carlo"
 
-    def __init__(self, pool: Workers, seed: int, n_samples: int = 16, tol: float = 1e-5) -> None:
+    def __init__(
+        self,
+        pool: Workers,
+        seed: int,
+        n_samples: int = 16,
+        tol: float = 1e-5,
+        exact: Any = None,
+    ) -> None:
         self.pool, self.seed, self.n_samples, self.tol = pool, seed, n_samples, tol
         self.n_probes = max(2, n_samples // 2)
+        self.exact = exact
         self.draws: Array | None = None
 
     def prepare(self, precision: Precision) -> SidePrior:
-        """The prior with log|L| estimated; the ridge makes it ill-conditioned, hence the steps."""
+        """The prior with log|L|: from its own factor where there is one, else estimated."""
+        if self.exact is not None:
+            return self.exact.prepare(precision)
         bare = SidePrior(precision, off_diagonal(precision, self.pool), 0.0)
+        # The ridge alone holds the constant vector: many steps for an ill-conditioned matrix.
         found = self.log_det_columns(bare, np.zeros((precision.n, 1)), np.ones(1), steps=150)
         return replace(bare, log_det=float(found.value[0]), log_det_error=float(found.error[0]))
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> tuple[Array, Array]:
-        """diag (diag(D_r) + λ_r L)⁻¹ (n, k) and the log-determinants (k,)."""
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """Variances under N(0, L⁻¹) of nodes (n,) and of the edges' differences (n_edges,)."""
+        if self.exact is not None:
+            return self.exact.prior_spread(prior)
+        L = prior.precision
+        bare = SidePrior(L, prior.coupling, 0.0)
+        z = self.draw_columns(bare, np.zeros((L.n, 1)), np.ones(1), 4 * self.n_samples)[:, 0]
+        return (z**2).mean(axis=1), ((z[L.heads] - z[L.tails]) ** 2).mean(axis=1)
+
+    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
+        """diag (diag(D_r) + λ_r L)⁻¹ (n, k), the log-determinants (k,), the edges' spread."""
+        L = prior.precision
         var, log_det = np.empty(D.shape), np.empty(len(lam))
+        edges = np.empty((len(L.weights), len(lam)))
         step = max(1, BATCH // (len(D) * self.n_samples))
         for r in range(0, D.shape[1], step):
             batch = slice(r, r + step)
-            var[:, batch] = self.estimate_columns(prior, D[:, batch], lam[batch]).value
+            z = self.draw_columns(prior, D[:, batch], lam[batch])
+            var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z).value
+            edges[:, batch] = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
             log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
-        return var, log_det
+        return Spread(var, log_det, var, edges, None)
 
     def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Estimate:
         """Variances of each column with their standard errors, (n, k)."""
-        z = self.draw_columns(prior, D, lam)
-        pivot = D + prior.precision.diagonal[:, None] * lam
-        flat = passes.weighted_sums(_neighbours(prior), z.reshape(len(D), -1)).reshape(z.shape)
-        shifts = (flat * (lam / pivot)[:, :, None]) ** 2
-        return _rao_blackwell(1.0 / pivot, shifts)
+        return _column_estimate(prior, D, lam, self.draw_columns(prior, D, lam))
 
     def draw_columns(
         self,
@@ -96,7 +119,9 @@ class MonteCarloEngine:
         """
         count, k = n_samples or self.n_samples, len(lam)
         rng = np.random.default_rng([self.seed, 1])
-        own, graph = _noise(rng, prior.precision, count * k if independent else count)
+        width = count * k if independent else count
+        own = rng.standard_normal((len(D), width))
+        graph = prior.noise(rng, width)
         shape = (len(D), k if independent else 1, count)
         rhs = np.sqrt(D)[:, :, None] * own.reshape(shape) + np.sqrt(lam)[
             None, :, None
@@ -127,40 +152,35 @@ class MonteCarloEngine:
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)
         )
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> tuple[Array, float]:
-        """Diagonal blocks of the system's inverse (n, k(k+1)/2) and its log-determinant."""
+    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+        """Diagonal blocks of the system's inverse, its log-determinant, and the edges' spread."""
         log_det = system.log_det + float(self.log_det_blocks(system).value)
-        return self.estimate_blocks(prior, system, B).value, log_det
+        z = self.draw_blocks(prior, system, B)
+        n, L = len(B), prior.precision
+        P = prior.residual(z.reshape(len(z), -1)).reshape(n, *z.shape[1:])
+        edges = ((P[L.heads] - P[L.tails]) ** 2).mean(axis=2)
+        weights = (z[n:] ** 2).mean(axis=2) if prior.features is not None else None
+        nodes = (P**2).mean(axis=2)
+        return Spread(_block_estimate(system, z).value, np.asarray(log_det), nodes, edges, weights)
 
     def estimate_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Estimate:
         """Diagonal blocks with their standard errors, packed (n, k(k+1)/2)."""
-        z = self.draw_blocks(prior, system, B)
-        shift = system.precondition(system.neighbours(z))
-        r, s = np.tril_indices(len(system.lam))
-        count = self.n_samples
-        mean = np.empty(B.shape)
-        squares = np.empty(B.shape)
-        for t, (p, q) in enumerate(zip(r, s, strict=True)):
-            product = shift[:, p] * shift[:, q]
-            mean[:, t] = product.mean(axis=1)
-            squares[:, t] = np.einsum("is,is->i", product, product) / count
-        error = np.sqrt(np.maximum(squares - mean**2, 0.0) / (count - 1))
-        return Estimate(system.inverse + mean, error)
+        return _block_estimate(system, self.draw_blocks(prior, system, B))
 
     def draw_blocks(
         self, prior: SidePrior, system: MeanSystem, B: Array, n_samples: int | None = None
     ) -> Array:
-        """Draws of N(0, Q⁻¹), shape (n, k, s).
+        """Draws of N(0, Q⁻¹) over all nodes, shape (n + p, k, s).
 
         The noise is the same in every call, so the last draws are a warm start for the next.
         """
         count, k = n_samples or self.n_samples, len(system.lam)
         rng = np.random.default_rng([self.seed, 1])
-        own, graph = _noise(rng, prior.precision, k * count)
-        shape = (len(B), k, count)
+        own = rng.standard_normal((len(B), k, count))
+        shape = (prior.n_nodes, k, count)
         root = passes.cholesky_blocks(self.pool, B)
-        rhs = passes.lower_products(self.pool, root, own.reshape(shape))
-        rhs += np.sqrt(system.lam)[:, None] * graph.reshape(shape)
+        rhs = np.sqrt(system.lam)[:, None] * prior.noise(rng, k * count).reshape(shape)
+        rhs[: len(B)] += passes.lower_products(self.pool, root, own)
         warm = self.draws if self.draws is not None and self.draws.shape == shape else None
         found = conjugate_gradient(
             system.apply,
@@ -176,30 +196,38 @@ class MonteCarloEngine:
 
     def log_det_blocks(self, system: MeanSystem) -> Estimate:
         """log|P^{-½} Q P^{-½}|, what the block diagonal leaves of the log-determinant."""
-        root = passes.cholesky_blocks(self.pool, system.inverse)
-        shape = (len(system.blocks), len(system.lam), self.n_probes)
-        probes = np.sign(np.random.default_rng([self.seed, 2]).random(shape) - 0.5)
-        rhs = passes.block_products(
-            self.pool, system.blocks, passes.lower_products(self.pool, root, probes)
-        )
+        n, k = len(system.blocks), len(system.lam)
+        shape = (system.prior.n_nodes, k, self.n_probes)
+        rhs = np.sign(np.random.default_rng([self.seed, 2]).random(shape) - 0.5)
+        # Right-hand sides with covariance P: its Cholesky factor applied to random signs.
+        root = passes.cholesky_blocks(self.pool, system.blocks)
+        rhs[:n] = passes.lower_products(self.pool, root, np.ascontiguousarray(rhs[:n]))
+        if system.prior.feature_diagonal is not None:
+            rhs[n:] *= np.sqrt(system.prior.feature_diagonal[:, None] * system.lam)[:, :, None]
         terms = lanczos_log(system.apply, system.precondition, rhs, system_per_last)
         return Estimate(terms.mean(), terms.std(ddof=1) / np.sqrt(len(terms)))
 
 
-def _neighbours(prior: SidePrior) -> Side:
-    if prior.coupling is None:
-        raise ValueError("a prior without edges has exact variances; it needs no draws")
-    return prior.coupling
+def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Estimate:
+    """Variances (n, k) from draws (n, k, s)."""
+    pivot = D + prior.precision.diagonal[:, None] * lam
+    flat = prior.neighbours(z.reshape(len(D), -1)).reshape(z.shape)
+    shifts = (flat * (lam / pivot)[:, :, None]) ** 2
+    error = shifts.std(axis=-1, ddof=1) / np.sqrt(z.shape[2])
+    return Estimate(1.0 / pivot + shifts.mean(axis=-1), error)
 
 
-def _noise(rng: np.random.Generator, L: Precision, count: int) -> tuple[Array, Array]:
-    """Standard noise for the observations and noise with covariance L, both (n, count)."""
-    own = rng.standard_normal((L.n, count))
-    graph = np.sqrt(L.ridge) * rng.standard_normal((L.n, count))
-    edges = np.sqrt(L.weights)[:, None] * rng.standard_normal((len(L.weights), count))
-    np.add.at(graph, L.heads, edges)
-    np.subtract.at(graph, L.tails, edges)
-    return own, graph
+def _block_estimate(system: MeanSystem, z: Array) -> Estimate:
+    """Diagonal blocks (n, k(k+1)/2) of the rows from draws (n + p, k, s)."""
+    n, k, count = len(system.blocks), len(system.lam), z.shape[2]
+    shift = system.precondition(system.neighbours(z))[:n]
+    mean, squares = np.empty(system.blocks.shape), np.empty(system.blocks.shape)
+    for t, (r, s) in enumerate(zip(*np.tril_indices(k), strict=True)):
+        product = shift[:, r] * shift[:, s]
+        mean[:, t] = product.mean(axis=1)
+        squares[:, t] = np.einsum("is,is->i", product, product) / count
+    error = np.sqrt(np.maximum(squares - mean**2, 0.0) / (count - 1))
+    return Estimate(system.inverse + mean, error)
 
 
 def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[Operator, Operator]:
@@ -208,15 +236,9 @@ def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[O
     pivot = np.repeat(D + prior.precision.diagonal[:, None] * lam, s, axis=1)
 
     def apply(X: Array) -> Array:
-        return pivot * X + wide * passes.weighted_sums(_neighbours(prior), X)
+        return pivot * X + wide * prior.neighbours(X)
 
     return apply, lambda R: R / pivot
-
-
-def _rao_blackwell(known: Array, shifts: Array) -> Estimate:
-    count = shifts.shape[-1]
-    error = shifts.std(axis=-1, ddof=1) / np.sqrt(count)
-    return Estimate(known + shifts.mean(axis=-1), error)
 
 
 def lanczos_log(
