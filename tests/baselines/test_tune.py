@@ -115,7 +115,7 @@ def test_unknown_parameters_and_empty_lists_are_refused(data):
 def test_default_grids_name_parameters_that_exist(name):
     grid = default_grid(METHODS[name])
     assert set(grid) <= set(METHODS[name]().get_params())
-    assert all(len(values) > 1 for values in grid.values())
+    assert all(len(values) > 0 for values in grid.values())
 
 
 def test_a_default_grid_can_be_changed_without_changing_the_method():
