@@ -12,7 +12,7 @@ from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
 from ..base import MatrixCompleter
-from ..inference.elbo import gamma_divergence
+from ..inference.elbo import gamma_divergences
 from ..inference.families import outer_packed
 from ..inference.state import Gamma
 from ..kernels.passes import (
@@ -228,8 +228,8 @@ def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
     for side in (state.rows, state.cols):
         n, k = side.mean.shape
         bound += 0.5 * (n * log_lam - float(lam.mean @ side.energy) + n * k - side.log_det)
-    divergence = gamma_divergence(lam, hyperprior, hyperprior)
-    return bound - divergence - gamma_divergence(tau, hyperprior, hyperprior)
+    divergence = sum(float(gamma_divergences(g, hyperprior, hyperprior).sum()) for g in (lam, tau))
+    return bound - divergence
 
 
 def mean_squared_change(old: _State, new: _State) -> float:
