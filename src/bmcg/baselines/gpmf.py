@@ -97,6 +97,7 @@ class GPMF(FactorCompleter):
     """
 
     _tuning_grid: ClassVar[dict[str, list[Any]]] = {
+        "rank": [2, 10],
         "graph_weight": [0.1, 0.4, 1.6],
         "ridge": [1e-4, 0.1, 1.0],
     }

@@ -58,6 +58,7 @@ class KPMF(FactorCompleter):
     """
 
     _tuning_grid: ClassVar[dict[str, list[Any]]] = {
+        "rank": [2, 10],
         "kernel_weight": [0.3, 1.1, 4.0],
         "noise_variance": [0.05, 0.2, 0.8],
     }
