@@ -66,14 +66,16 @@ def covariance(
     if family == "column":
         D = tau * G[:, diagonal]
         spread = engine.columns(prior, D, lam)
-        energy = np.diag((len(G) - np.einsum("ir,ir->r", D, spread.cov)) / lam)
+        energy = np.diag((prior.n_nodes - np.einsum("ir,ir->r", D, spread.cov)) / lam)
         return Covariance(spread, float(spread.log_det.sum()), spread.log_det, energy)
     conditionals = np.log(system.blocks[:, diagonal]).sum(axis=0)
     if prior.feature_diagonal is not None:
         conditionals += np.log(prior.feature_diagonal).sum() + prior.n_nodes * np.log(lam)
         conditionals -= len(G) * np.log(lam)
     if family == "row":
-        energy = unpack(prior.precision.diagonal @ system.inverse)
+        energy = unpack(prior.rows_diagonal @ system.inverse)
+        # Where weights of features are nodes, each has the variance 1 / (K_ff λ_r).
+        energy += np.diag((prior.n_nodes - len(G)) / lam)
         return Covariance(_row_spread(system), system.log_det, conditionals, energy)
     spread = engine.blocks(prior, system, tau * G)
     energy = (prior.n_nodes * np.eye(len(lam)) - tau * product_sum(G, spread.cov)) / lam[:, None]
@@ -85,9 +87,7 @@ def _row_spread(system: MeanSystem) -> Spread:
     L = system.prior.precision
     own = system.inverse[:, packed_diagonal(len(system.lam))]
     edges = own[L.heads] + own[L.tails]
-    features, log_det = system.prior.feature_diagonal, np.asarray(system.log_det)
-    weights = None if features is None else 1.0 / (features[:, None] * system.lam)
-    return Spread(system.inverse, log_det, own, edges, weights)
+    return Spread(system.inverse, np.asarray(system.log_det), own, edges)
 
 
 def data_precision(family: Family, G: Array, tau: float) -> Array:

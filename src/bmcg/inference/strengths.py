@@ -12,21 +12,27 @@ positive, and a graph that does not help shrinks towards nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.precision import GraphStack
+from ..kernels import passes
 from ..linalg.engines import VarianceEngine
-from ..linalg.system import FeatureMap, SidePrior
+from ..linalg.system import FeatureMap, SidePrior, with_features
 from .updates import FactorUpdate, Half
 
 Array = NDArray[np.float64]
 
-# Inner steps on the concave problem for one posterior: each needs the prior's variances.
-STEPS = 2
+# The minorant's step is safe but short: a longer one is tried first and kept if it gains.
+BOLD = 4.0
+LEAP = 6.0
 SMALLEST = 1e-10
+# Draws of a side with features; sums over all rows and columns need few.
+DRAWS = 4
 
 
 @dataclass(frozen=True)
@@ -66,14 +72,7 @@ class SideModel:
         bare = self.engine.prepare(self.stack.precision(strengths.graphs, strengths.ridge))
         if self.features is None:
             return bare
-        diagonal = self.features.quadratic_diagonal(bare.precision.to_csr())
-        return replace(
-            bare,
-            log_det=bare.log_det + self.features.p * float(np.log(strengths.beta)),
-            features=self.features,
-            beta=strengths.beta,
-            feature_diagonal=diagonal + strengths.beta,
-        )
+        return with_features(bare, self.features, strengths.beta)
 
 
 def learn_strengths(
@@ -91,34 +90,126 @@ def learn_strengths(
     lam : ndarray of shape (k,)
         ⟨λ⟩ of the side's columns.
     """
-    energies, ridge_energy, map_energy = part_energies(model, half, update, lam)
-    k, prior = len(lam), half.prior
-    for _ in range(STEPS):
-        nodes, edges = model.engine.prior_spread(prior)
-        graphs = strengths.graphs * k * (model.stack.weights @ edges) / energies
-        ridge = strengths.ridge * k * float(nodes.sum()) / ridge_energy
-        beta = strengths.beta
-        if model.features is not None:
-            beta = k * model.features.p / map_energy
-        strengths = Strengths(np.maximum(graphs, SMALLEST), max(ridge, SMALLEST), beta)
-        prior = model.prior(strengths)
-    return strengths, replace(half, prior=prior)
+    energies = part_energies(model, half, update, lam)
+    now = _value(model, half.prior, strengths, energies, lam)
+    safe = _minorant_step(model, strengths, half.prior, energies, len(lam))
+    for candidate in (_extrapolated(strengths, safe), safe):
+        prior = model.prior(candidate)
+        if _value(model, prior, candidate, energies, lam) >= now:
+            return candidate, replace(half, prior=prior)
+    # Neither gains: an estimate from draws may disagree in its last digits.
+    return strengths, half
 
 
-def part_energies(
-    model: SideModel, half: Half, update: FactorUpdate, lam: Array
-) -> tuple[Array, float, float]:
-    """E_g of every graph (n_graphs,), of the ridge, and of the features' weights."""
-    X, spread, stack = update.factors.mean, update.spread, model.stack
-    P = half.prior.residual(X)
-    steps = (P[stack.heads] - P[stack.tails]) ** 2 + spread.edges
-    graphs = stack.weights @ (steps @ lam)
-    ridge = float(((P**2 + spread.nodes) @ lam).sum())
-    weights = 0.0
+class Energies(NamedTuple):
+    """What q says of the parts of a side's prior.
+
+    Attributes
+    ----------
+    graphs : ndarray of shape (n_graphs,)
+        E_g.
+    ridge : float
+        E_0.
+    features : float
+        Σ_r λ_r ⟨‖b_r‖²⟩.
+    draws : tuple of ndarray of shape (n_nodes, k)
+        Draws of the side where it has features.
+    """
+
+    graphs: Array
+    ridge: float
+    features: float
+    draws: tuple[Array, ...]
+
+
+def _minorant_step(
+    model: SideModel, old: Strengths, prior: SidePrior, energies: Energies, k: int
+) -> Strengths:
+    nodes, edges = model.engine.prior_spread(prior)
+    graphs = old.graphs * k * (model.stack.weights @ edges) / energies.graphs
+    ridge = old.ridge * k * float(nodes.sum()) / energies.ridge
+    beta = old.beta
     if model.features is not None:
-        assert spread.features is not None
-        weights = float(((X[len(P) :] ** 2 + spread.features) @ lam).sum())
-    return np.maximum(graphs, np.finfo(float).tiny), ridge, weights
+        beta = k * model.features.p / energies.features
+    return Strengths(np.maximum(graphs, SMALLEST), max(ridge, SMALLEST), beta)
+
+
+def _extrapolated(old: Strengths, new: Strengths) -> Strengths:
+    """A step `BOLD` times as long in the logarithms, at most a factor `LEAP` each."""
+
+    def far(a: Any, b: Any) -> Any:
+        return np.maximum(a * np.clip((b / a) ** BOLD, 1.0 / LEAP, LEAP), SMALLEST)
+
+    return Strengths(
+        far(old.graphs, new.graphs),
+        float(far(old.ridge, new.ridge)),
+        float(far(old.beta, new.beta)),
+    )
+
+
+def _value(
+    model: SideModel, prior: SidePrior, strengths: Strengths, energies: Energies, lam: Array
+) -> float:
+    """The part of the bound that depends on the strengths."""
+    if model.features is None:
+        quadratic = strengths.graphs @ energies.graphs + strengths.ridge * energies.ridge
+    else:
+        quadratic = np.mean(
+            [np.einsum("ir,ir,r->", U, prior.product(U), lam) for U in energies.draws]
+        )
+    return 0.5 * (len(lam) * prior.log_det - float(quadratic))
+
+
+def part_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array) -> Energies:
+    """E_g of every graph, of the ridge, and of the features' weights."""
+    stack, U = model.stack, update.factors.mean
+    if model.features is not None:
+        return _drawn_energies(model, half, update, lam)
+    steps = (U[stack.heads] - U[stack.tails]) ** 2 + update.spread.edges
+    ridge = float(((U**2 + update.spread.nodes) @ lam).sum())
+    return Energies(_positive(stack.weights @ (steps @ lam)), ridge, 0.0, ())
+
+
+def _drawn_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array) -> Energies:
+    """The same with features: U from q, B given U, P = U − FB, averaged over draws."""
+    stack = model.stack
+    assert model.features is not None
+    graphs, ridge, weights, draws = np.zeros(len(stack.weights)), 0.0, 0.0, []
+    for U, noise in _draws(model, half, update, lam):
+        B = half.prior.feature_weights(U, noise)
+        P = U[: stack.n] - model.features.forward(np.ascontiguousarray(B))
+        graphs += stack.weights @ (((P[stack.heads] - P[stack.tails]) ** 2) @ lam) / DRAWS
+        ridge += float(((P**2) @ lam).sum()) / DRAWS
+        weights += float(((B**2) @ lam).sum()) / DRAWS
+        draws.append(U)
+    return Energies(_positive(graphs), ridge, weights, tuple(draws))
+
+
+def _draws(
+    model: SideModel, half: Half, update: FactorUpdate, lam: Array
+) -> Iterator[tuple[Array, Array]]:
+    """Draws of a side's nodes from q, with the noise of B given U; the same noise every time."""
+    assert model.features is not None
+    rng = np.random.default_rng(0)
+    mean, n, k = update.factors.mean, model.stack.n, len(lam)
+    drawn = getattr(model.engine, "draws", None)
+    root = passes.cholesky_blocks(half.side.pool, update.factors.cov) if drawn is None else None
+    for d in range(DRAWS):
+        U = mean.copy()
+        if drawn is not None:
+            U += drawn[:, :, d]
+        else:
+            own = rng.standard_normal((n, k, 1))
+            U[:n] += passes.lower_products(half.side.pool, root, own)[:, :, 0]  # type: ignore[arg-type]
+            if len(U) > n:
+                assert half.prior.feature_diagonal is not None
+                scale = np.sqrt(half.prior.feature_diagonal[:, None] * lam)
+                U[n:] += rng.standard_normal((len(U) - n, k)) / scale
+        yield U, rng.standard_normal((model.features.p, k)) / np.sqrt(lam)
+
+
+def _positive(energies: Array) -> Array:
+    return np.maximum(energies, np.finfo(float).tiny)
 
 
 def shares(model: SideModel, strengths: Strengths, prior: SidePrior) -> tuple[Array, float]:

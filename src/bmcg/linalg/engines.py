@@ -72,13 +72,13 @@ class DiagonalEngine:
         """Reciprocals of the diagonal."""
         pivot = D + prior.precision.diagonal[:, None] * lam
         none = np.empty((0, len(lam)))
-        return Spread(1.0 / pivot, np.log(pivot).sum(axis=0), 1.0 / pivot, none, None)
+        return Spread(1.0 / pivot, np.log(pivot).sum(axis=0), 1.0 / pivot, none)
 
     def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
         """The blocks' own inverses."""
         k = len(system.lam)
         own = system.inverse[:, packed_diagonal(k)]
-        return Spread(system.inverse, np.asarray(system.log_det), own, np.empty((0, k)), None)
+        return Spread(system.inverse, np.asarray(system.log_det), own, np.empty((0, k)))
 
 
 class DenseEngine:
@@ -157,7 +157,7 @@ def _spread(L: Precision, found: SelectedInverse) -> Spread:
     own = cov[:, packed_diagonal(found.diagonal.shape[1])] if blocks else cov
     between = found.edges[edge_positions(L)]
     edges = own[L.heads] + own[L.tails] - 2 * between
-    return Spread(cov, np.asarray(found.logdet), own, edges, None)
+    return Spread(cov, np.asarray(found.logdet), own, edges)
 
 
 def _first_column(L: Precision, found: SelectedInverse) -> tuple[Array, Array]:
@@ -196,7 +196,7 @@ def choose_engine(
         Whether the side has features, whose joint variances need draws.
     """
     if features and family != "row":
-        exact = _exact_engine(precision, "row", rank, pool, n_samples, None)
+        exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
         return MonteCarloEngine(pool, seed, n_samples, exact=exact)
     if not precision.has_edges:
         return DiagonalEngine()

@@ -98,7 +98,7 @@ class MonteCarloEngine:
             var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z).value
             edges[:, batch] = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
             log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
-        return Spread(var, log_det, var, edges, None)
+        return Spread(var, log_det, var, edges)
 
     def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Estimate:
         """Variances of each column with their standard errors, (n, k)."""
@@ -144,7 +144,7 @@ class MonteCarloEngine:
         """log|diag(D_r) + λ_r L| of each column, (k,), with standard errors."""
         s = self.n_probes
         probes = np.sign(np.random.default_rng([self.seed, 2]).random((len(D), s)) - 0.5)
-        pivot = D + prior.precision.diagonal[:, None] * lam
+        pivot = D + prior.rows_diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
         apply, precondition = _column_operators(prior, D, lam, s)
         terms = lanczos_log(apply, precondition, rhs, system_per_column, steps).reshape(-1, s)
@@ -156,12 +156,10 @@ class MonteCarloEngine:
         """Diagonal blocks of the system's inverse, its log-determinant, and the edges' spread."""
         log_det = system.log_det + float(self.log_det_blocks(system).value)
         z = self.draw_blocks(prior, system, B)
-        n, L = len(B), prior.precision
-        P = prior.residual(z.reshape(len(z), -1)).reshape(n, *z.shape[1:])
-        edges = ((P[L.heads] - P[L.tails]) ** 2).mean(axis=2)
-        weights = (z[n:] ** 2).mean(axis=2) if prior.features is not None else None
-        nodes = (P**2).mean(axis=2)
-        return Spread(_block_estimate(system, z).value, np.asarray(log_det), nodes, edges, weights)
+        L = prior.precision
+        edges = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
+        nodes = (z[: len(B)] ** 2).mean(axis=2)
+        return Spread(_block_estimate(system, z).value, np.asarray(log_det), nodes, edges)
 
     def estimate_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Estimate:
         """Diagonal blocks with their standard errors, packed (n, k(k+1)/2)."""
@@ -196,21 +194,16 @@ class MonteCarloEngine:
 
     def log_det_blocks(self, system: MeanSystem) -> Estimate:
         """log|P^{-½} Q P^{-½}|, what the block diagonal leaves of the log-determinant."""
-        n, k = len(system.blocks), len(system.lam)
-        shape = (system.prior.n_nodes, k, self.n_probes)
+        shape = (system.prior.n_nodes, len(system.lam), self.n_probes)
         rhs = np.sign(np.random.default_rng([self.seed, 2]).random(shape) - 0.5)
-        # Right-hand sides with covariance P: its Cholesky factor applied to random signs.
-        root = passes.cholesky_blocks(self.pool, system.blocks)
-        rhs[:n] = passes.lower_products(self.pool, root, np.ascontiguousarray(rhs[:n]))
-        if system.prior.feature_diagonal is not None:
-            rhs[n:] *= np.sqrt(system.prior.feature_diagonal[:, None] * system.lam)[:, :, None]
+        rhs = system.preconditioner_noise(rhs)
         terms = lanczos_log(system.apply, system.precondition, rhs, system_per_last)
         return Estimate(terms.mean(), terms.std(ddof=1) / np.sqrt(len(terms)))
 
 
 def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Estimate:
     """Variances (n, k) from draws (n, k, s)."""
-    pivot = D + prior.precision.diagonal[:, None] * lam
+    pivot = D + prior.rows_diagonal[:, None] * lam
     flat = prior.neighbours(z.reshape(len(D), -1)).reshape(z.shape)
     shifts = (flat * (lam / pivot)[:, :, None]) ** 2
     error = shifts.std(axis=-1, ddof=1) / np.sqrt(z.shape[2])
@@ -233,7 +226,7 @@ def _block_estimate(system: MeanSystem, z: Array) -> Estimate:
 def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[Operator, Operator]:
     """Q_r x and the inverse of its diagonal, s systems for each column side by side."""
     wide = np.repeat(lam, s)
-    pivot = np.repeat(D + prior.precision.diagonal[:, None] * lam, s, axis=1)
+    pivot = np.repeat(D + prior.rows_diagonal[:, None] * lam, s, axis=1)
 
     def apply(X: Array) -> Array:
         return pivot * X + wide * prior.neighbours(X)

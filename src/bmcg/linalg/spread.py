@@ -20,15 +20,12 @@ class Spread(NamedTuple):
     log_det : ndarray of shape (k,) or ()
         Log-determinants of the precisions, or of the one joint precision.
     nodes : ndarray of shape (n, k)
-        Variance of each node's P.
+        Variances of the rows.
     edges : ndarray of shape (n_edges, k)
-        Variance of the difference P_a − P_b over each edge, P = U − FB.
-    features : ndarray of shape (p, k) or None
-        Variances of the features' weights.
+        Variance of the difference u_a − u_b over each edge.
     """
 
     cov: Array
     log_det: Array
     nodes: Array
     edges: Array
-    features: Array | None

@@ -1,19 +1,21 @@
 """The prior of one side as an operator, and the system its means solve together.
 
 A side may have features: U = F B + P with P under the graph prior and B ~ N(0, (βλ_r)⁻¹ I).
-Rather than integrating B out by hand, the p rows of B are nodes like any other, without
-observations: (U, B) has the sparse prior precision
+(U, B) has the sparse prior precision
 
-    K = [[ L, −L F ], [ −Fᵀ L, Fᵀ L F + β I ]],    log|K| = log|L| + p log β,
+    [[ L, −L F ], [ −Fᵀ L, A ]],    A = Fᵀ L F + β I,    log-determinant log|L| + p log β.
 
-and every solve, draw and log-determinant of Q = τ·blockdiag(G) + K⊗Λ treats U and B at once.
+Where p is small enough for a Cholesky factor of A, B is integrated out and the prior of U is
+K = L − L F A⁻¹ Fᵀ L, used as an operator. Where it is not, the p rows of B are nodes like any
+other, without observations, and every solve treats U and B at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -25,6 +27,9 @@ from ..kernels.threads import Workers
 from .cg import Solution, conjugate_gradient
 
 Array = NDArray[np.float64]
+
+# Most features whose weights are integrated out by a dense factor.
+DENSE_FEATURES = 8192
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,11 @@ class FeatureMap:
         """Fᵀ X for X (n, w)."""
         return passes.weighted_sums(self.by_feature, X)
 
-    def quadratic_diagonal(self, L: sp.csr_array) -> Array:
-        """diag(Fᵀ L F), shape (p,)."""
+    @property
+    def matrix(self) -> sp.csr_array:
+        """F as a sparse array of shape (n, p)."""
         side = self.by_node
-        F = sp.csr_array((side.values, side.indices, side.indptr), shape=(side.n, self.p))
-        return np.asarray((F * (L @ F)).sum(axis=0)).ravel()
+        return sp.csr_array((side.values, side.indices, side.indptr), shape=(side.n, self.p))
 
 
 def feature_map(F: sp.csr_array, pool: Workers) -> FeatureMap:
@@ -74,7 +79,7 @@ def feature_map(F: sp.csr_array, pool: Workers) -> FeatureMap:
 
 @dataclass(frozen=True)
 class SidePrior:
-    """The prior precision K of one side's nodes: n rows, then p features.
+    """The prior precision K of one side's nodes: its n rows, and its p features where kept.
 
     Attributes
     ----------
@@ -86,25 +91,31 @@ class SidePrior:
         log|K|.
     log_det_error : float
         Its standard error; zero where it is exact.
+    row_diagonal : ndarray of shape (n,) or None
+        diag K of the rows; None where it is that of L.
     features : FeatureMap or None
     beta : float
         Precision of the features' weights, in units of λ.
-    feature_diagonal : ndarray of shape (p,)
-        diag(FᵀLF) + β.
+    feature_diagonal : ndarray of shape (p,) or None
+        diag A, where the features' weights are nodes.
+    feature_root : ndarray of shape (p, p) or None
+        Lower Cholesky factor of A, where the weights are integrated out.
     """
 
     precision: Precision
     coupling: Side | None
     log_det: float
     log_det_error: float = 0.0
+    row_diagonal: Array | None = None
     features: FeatureMap | None = None
     beta: float = 1.0
     feature_diagonal: Array | None = None
+    feature_root: Array | None = None
 
     @property
     def n_nodes(self) -> int:
-        """n + p."""
-        return self.precision.n + (0 if self.features is None else self.features.p)
+        """Rows, and features where they are nodes."""
+        return self.precision.n + (0 if self.feature_diagonal is None else self.features.p)  # type: ignore[union-attr]
 
     @property
     def is_diagonal(self) -> bool:
@@ -112,28 +123,36 @@ class SidePrior:
         return self.coupling is None and self.features is None
 
     @property
+    def rows_diagonal(self) -> Array:
+        """diag K of the rows, shape (n,)."""
+        return self.precision.diagonal if self.row_diagonal is None else self.row_diagonal
+
+    @property
     def diagonal(self) -> Array:
-        """diag K, shape (n + p,)."""
+        """diag K of all nodes."""
         if self.feature_diagonal is None:
-            return self.precision.diagonal
-        return np.concatenate((self.precision.diagonal, self.feature_diagonal))
+            return self.rows_diagonal
+        return np.concatenate((self.rows_diagonal, self.feature_diagonal))
 
-    def residual(self, X: Array) -> Array:
-        """P = U − F B for X = (U, B), (n + p, w) to (n, w)."""
-        if self.features is None:
-            return X
-        n = self.precision.n
-        return X[:n] - self.features.forward(np.ascontiguousarray(X[n:]))
-
-    def product(self, X: Array) -> Array:
-        """K X for X (n + p, w)."""
-        P = self.residual(X)
+    def graph_product(self, P: Array) -> Array:
+        """L P for P (n, w)."""
         out = self.precision.diagonal[:, None] * P
         if self.coupling is not None:
             out += passes.weighted_sums(self.coupling, P)
+        return out
+
+    def product(self, X: Array) -> Array:
+        """K X for X (n_nodes, w)."""
         if self.features is None:
-            return out
-        return np.concatenate((out, self.beta * X[len(P) :] - self.features.backward(out)))
+            return self.graph_product(X)
+        if self.feature_root is not None:
+            Y = self.graph_product(X)
+            weights = self.solve_features(self.features.backward(Y))
+            return Y - self.graph_product(self.features.forward(weights))
+        n = self.precision.n
+        B = np.ascontiguousarray(X[n:])
+        out = self.graph_product(X[:n] - self.features.forward(B))
+        return np.concatenate((out, self.beta * B - self.features.backward(out)))
 
     def neighbours(self, X: Array) -> Array:
         """(K − diag K) X, what couples different nodes."""
@@ -142,16 +161,62 @@ class SidePrior:
             return passes.weighted_sums(self.coupling, X)
         return self.product(X) - self.diagonal[:, None] * X
 
+    def solve_features(self, X: Array) -> Array:
+        """A⁻¹ X for X (p, w)."""
+        assert self.feature_root is not None
+        return scipy.linalg.cho_solve((self.feature_root, True), X, check_finite=False)
+
+    def feature_weights(self, X: Array, noise: Array | None = None) -> Array:
+        """⟨B⟩ given X = U (or the B in X where it is a node), plus a draw's noise, (p, w)."""
+        assert self.features is not None
+        if self.feature_root is None:
+            return X[self.precision.n :]
+        B = self.solve_features(self.features.backward(self.graph_product(X)))
+        if noise is not None:
+            B += scipy.linalg.solve_triangular(
+                self.feature_root, noise, lower=True, trans="T", check_finite=False
+            )
+        return B
+
     def noise(self, rng: np.random.Generator, count: int) -> Array:
-        """Draws of N(0, K), shape (n + p, count)."""
+        """Draws of N(0, K), shape (n_nodes, count)."""
         L = self.precision
         ridge = rng.standard_normal((L.n, count))
         edges = rng.standard_normal((len(L.weights), count))
         own = np.sqrt(L.ridge) * ridge + _incidence(L) @ edges
         if self.features is None:
             return own
-        map_noise = np.sqrt(self.beta) * rng.standard_normal((self.features.p, count))
-        return np.concatenate((own, map_noise - self.features.backward(own)))
+        extra = np.sqrt(self.beta) * rng.standard_normal((self.features.p, count))
+        extra -= self.features.backward(own)
+        if self.feature_root is None:
+            return np.concatenate((own, extra))
+        # The Schur complement's noise: what the features' own noise leaves unexplained.
+        return own + self.graph_product(self.features.forward(self.solve_features(extra)))
+
+
+def with_features(bare: SidePrior, features: FeatureMap, beta: float) -> SidePrior:
+    """The prior with features at the given strength, integrated out where they are few."""
+    L = bare.precision.to_csr()
+    F = features.matrix
+    LF = sp.csr_array(L @ F)
+    diagonal = np.asarray((F * LF).sum(axis=0)).ravel() + beta
+    log_det = bare.log_det + features.p * float(np.log(beta))
+    common = replace(bare, features=features, beta=beta)
+    if features.p > DENSE_FEATURES or features.p * bare.precision.n > 5e7:
+        return replace(common, log_det=log_det, feature_diagonal=diagonal)
+    A = (F.T @ LF).toarray()
+    A[np.diag_indices(features.p)] += beta
+    root = scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    explained = scipy.linalg.solve_triangular(
+        root, LF.T.toarray(), lower=True, overwrite_b=True, check_finite=False
+    )
+    row_diagonal = bare.precision.diagonal - np.einsum("fi,fi->i", explained, explained)
+    return replace(
+        common,
+        log_det=log_det - 2.0 * float(np.log(np.diag(root)).sum()),
+        row_diagonal=row_diagonal,
+        feature_root=root,
+    )
 
 
 def _incidence(L: Precision) -> sp.csr_array:
@@ -222,6 +287,17 @@ class MeanSystem:
         scale = self.prior.feature_diagonal.reshape(-1, *[1] * (X.ndim - 1)) * self._scale(X)
         return np.concatenate((top, X[n:] / scale if invert else X[n:] * scale))
 
+    def preconditioner_noise(self, signs: Array) -> Array:
+        """P^{½} applied to random signs (n + p, k, s): vectors with covariance P."""
+        n = len(self.blocks)
+        out = np.empty(signs.shape)
+        factor = passes.cholesky_blocks(self.pool, self.blocks)
+        out[:n] = passes.lower_products(self.pool, factor, np.ascontiguousarray(signs[:n]))
+        if self.prior.feature_diagonal is not None:
+            scale = self.prior.feature_diagonal[:, None] * self.lam
+            out[n:] = np.sqrt(scale)[:, :, None] * signs[n:]
+        return out
+
     def solve(self, rhs: Array, start: Array | None, gain_tol: float, max_steps: int) -> Solution:
         """Means of all columns together, from a warm start; rhs (n + p, k)."""
         if self.prior.is_diagonal:
@@ -251,7 +327,7 @@ def mean_system(
     prior : SidePrior
     """
     blocks = tau * grams
-    blocks[:, packed_diagonal(len(lam))] += prior.precision.diagonal[:, None] * lam
+    blocks[:, packed_diagonal(len(lam))] += prior.rows_diagonal[:, None] * lam
     inverse, logs = passes.invert_blocks(pool, blocks)
     if not np.isfinite(logs).all():
         raise FloatingPointError(
