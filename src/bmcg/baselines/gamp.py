@@ -129,8 +129,8 @@ class BMCGPGAMP(MatrixCompleter):
 
     Attributes
     ----------
-    change_trace_ : list of float
-        Relative change of the matrix in each iteration; message passing has no objective.
+    error_trace_ : list of float
+        ‖P_Ω(M − X)‖² of the means after every iteration; message passing has no objective.
     noise_std_ : float
     memory_ : int
         Bytes of dense arrays.
@@ -198,7 +198,7 @@ class BMCGPGAMP(MatrixCompleter):
         at = observations.row_indices, observations.col_indices
         Y, seen = np.zeros(observations.shape), np.zeros(observations.shape)
         Y[at], seen[at] = values / scale, 1.0
-        X, variances, gamma = self._iterate(Y, seen, self._prior_scatter(len(Y), A))
+        X, variances, gamma = self._iterate(Y, seen, self._prior_scatter(len(Y), A), scale)
         self.noise_std_ = scale / gamma**0.5
         return DenseGaussianModel(scale * X, scale**2 * variances, self.noise_std_**2)
 
@@ -206,30 +206,33 @@ class BMCGPGAMP(MatrixCompleter):
         """W⁻¹ (m, m): smooth columns are probable, or nearly nothing where there is no graph."""
         if A is None:
             return _VAGUE * np.eye(m)
-        return np.linalg.inv(graph_precision(A, self.ridge).toarray())
+        return np.asarray(np.linalg.inv(graph_precision(A, self.ridge).toarray()), dtype=np.float64)
 
-    def _iterate(self, Y: Array, seen: Array, prior: Array) -> tuple[Array, Array, float]:
+    def _iterate(
+        self, Y: Array, seen: Array, prior: Array, scale: float
+    ) -> tuple[Array, Array, float]:
         weight, n_observed = self.degrees_of_freedom + Y.shape[1], float(seen.sum())
         gamma = 1.0 / (float(Y[seen > 0].var()) or 1.0)
         messages = start_messages(Y, prior, weight, self.damping)
         X = np.zeros(Y.shape)
-        self.change_trace_: list[float] = []
+        self.error_trace_: list[float] = []
         self.converged_ = False
-        while len(self.change_trace_) < self.max_iter and not self.converged_:
-            if self.change_trace_:
+        while len(self.error_trace_) < self.max_iter and not self.converged_:
+            if self.error_trace_:
                 messages = update_precision(messages, prior, X, weight)
             for _ in range(self.gamp_steps):
                 messages = gamp_step(messages, Y, seen, gamma, self.damping)
-            new = messages.Q @ messages.Z
-            change = float(np.linalg.norm(new - X) / max(float(np.linalg.norm(new)), _TINY))
-            X, variances = new, entry_variances(messages, seen, gamma)
-            error = float(np.sum(seen * ((Y - X) ** 2 + variances)))
-            gamma = (_VAGUE + n_observed / 2) / (_VAGUE + error / 2)
-            self.change_trace_.append(change)
-            self.converged_ = change < self.tol
+            old, X = X, messages.Q @ messages.Z
+            variances = entry_variances(messages, seen, gamma)
+            error = float(np.sum(seen * (Y - X) ** 2))
+            spread = float(np.sum(seen * variances))
+            gamma = (_VAGUE + n_observed / 2) / (_VAGUE + (error + spread) / 2)
+            self.error_trace_.append(scale**2 * error)
+            change = float(np.linalg.norm(X - old))
+            self.converged_ = change <= self.tol * float(np.linalg.norm(X))
             if self.verbose:
-                print(f"BMC-GP-GAMP {len(self.change_trace_)}: change {change:.3g}")
-        self.n_iter_ = len(self.change_trace_)
+                print(f"BMC-GP-GAMP {len(self.error_trace_)}: squared error {scale**2 * error:.6g}")
+        self.n_iter_ = len(self.error_trace_)
         return X, variances, gamma
 
 

@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 # Settings of the authors' solver.
 _SLOW, _PATIENCE, _LONGEST_WAIT, _LEAST_SHARE = 0.7, 5, 50, 0.1
+# Pivots below this share of the first are zero up to rounding.
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -167,11 +169,12 @@ class LMaFit(MatrixCompleter):
     def _lower_rank(self, pivots: Array, since: int) -> int:
         """The rank to go down to, or 0 to stay."""
         k = len(pivots)
-        if k < 3 or since <= _PATIENCE:
+        if k < 3 or since <= _PATIENCE or pivots[0] == 0:
             return 0
-        drops = pivots[:-1] / np.maximum(pivots[1:], np.finfo(float).tiny)
+        drops = pivots[:-1] / np.maximum(pivots[1:], _ROUNDING * pivots[0])
         at = int(np.argmax(drops))
-        jump = (k - 1) * drops[at] / max(float(drops.sum() - drops[at]), np.finfo(float).tiny)
+        others = float(np.delete(drops, at).mean())
+        jump = drops[at] / others
         if jump <= self.rank_jump and since <= _LONGEST_WAIT:
             return 0
         return max(at + 1, int(_LEAST_SHARE * k), 1)

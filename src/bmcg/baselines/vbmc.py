@@ -55,6 +55,7 @@ class VBMC(MatrixCompleter):
     max_iter : int
     tol : float
         Stop when the completed matrix moves by less than this, mean squared, in an iteration.
+        Columns that contribute less than it are dropped at the end.
     random_state : int, Generator or None
         Start of the iterative singular value decomposition; no influence beyond rounding.
     n_jobs : int, optional
@@ -111,6 +112,7 @@ class VBMC(MatrixCompleter):
         # Tiny dense products: threads of the linear algebra library would only get in the way.
         with workers(self.n_jobs) as pool, threadpool_limits(1):
             state = self._iterate(sides(observations, 1.0, pool), self._start(observations))
+            state = keep_columns(state, contributions(state) >= self.tol)
         self.rank_ = len(state.lam.shape)
         self.precisions_ = state.lam.mean
         self.noise_std_ = float(state.tau.mean) ** -0.5
@@ -240,10 +242,19 @@ def mean_squared_change(old: _State, new: _State) -> float:
     return max(float(total), 0.0) / (len(U) * len(V))
 
 
+def contributions(state: _State) -> Array:
+    """Mean square of each column's share ū_r v̄_rᵀ of the matrix, shape (k,)."""
+    squares = [
+        np.einsum("ir,ir->r", S.mean, S.mean) / len(S.mean) for S in (state.rows, state.cols)
+    ]
+    return squares[0] * squares[1]
+
+
 def keep_columns(state: _State, keep: NDArray[np.bool_]) -> _State:
-    """The state without the columns where `keep`, shape (k,), is False."""
+    """The state without the columns where `keep`, shape (k,), is False; never without any."""
     if keep.all():
         return state
+    keep = keep | (state.lam.mean == state.lam.mean.min())
     r, s = np.tril_indices(len(keep))
     packed = keep[r] & keep[s]
 
