@@ -188,8 +188,8 @@ class MatrixCompleter(BaseEstimator):
 
     def _pairs(self, rows: Any, cols: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         check_is_fitted(self, "fitted_")
-        i = _locate(rows, self.row_labels_, self.shape_[0], "rows")
-        j = _locate(cols, self.col_labels_, self.shape_[1], "cols")
+        i = locate(rows, self.row_labels_, self.shape_[0], "rows")
+        j = locate(cols, self.col_labels_, self.shape_[1], "cols")
         try:
             i, j = np.broadcast_arrays(i, j)
         except ValueError:
@@ -231,7 +231,8 @@ class MatrixCompleter(BaseEstimator):
         return model
 
 
-def _locate(where: Any, labels: Labels | None, n: int, argument: str) -> NDArray[np.intp]:
+def locate(where: Any, labels: Labels | None, n: int, argument: str) -> NDArray[np.intp]:
+    """Positions of labels or positions among n, checked; the argument's name is for messages."""
     given = np.atleast_1d(as_label_array(where))
     if given.ndim > 1:
         raise ValueError(f"{argument} must be one-dimensional, got shape {given.shape}")

@@ -18,7 +18,7 @@ def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
 
     Returns
     -------
-    The fitted estimator; the training data is not part of it.
+    The fitted estimator; the values it was fitted on are not part of it.
     """
     arrays, header = read_model(path)
     by_name = {method.__name__: method for method in METHODS.values()}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from .kernels.grouping import transpose
 from .kernels.threads import Workers
 from .kernels.top import keep_best
 from .posterior import Posterior
@@ -44,6 +45,12 @@ class Seen:
         counts = [len(part) for part in parts]
         indptr = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
         return Seen(indptr, np.concatenate([np.empty(0, np.int32), *parts]))
+
+    def transposed(self, m: int) -> Seen:
+        """Rows and columns in each other's place; m is the number of columns before."""
+        ones = np.ones(len(self.indices))
+        indptr, indices, _ = transpose(self.indptr, self.indices, ones, m)
+        return Seen(indptr, indices)
 
 
 @dataclass(frozen=True)

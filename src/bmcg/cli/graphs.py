@@ -20,6 +20,10 @@ from .outcome import UserError, check_input
 from .tables import column_names, label_column, like_known, read_table, table_kind
 
 Unknown = Literal["error", "ignore", "add"]
+ADVICE = (
+    "pass --unknown-nodes ignore to leave such edges out, or add to predict such nodes from "
+    "the graph alone"
+)
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,20 @@ class GraphFile:
             names = [str(name) for name in names]
         return factorise(names, None, labels.side, labels.name)[1]
 
-    def adjacency(self, labels: Labels | None, n_nodes: int, ignore_unknown: bool) -> Any:
-        """The graph over the data's rows or columns, as `BMCG.fit` takes it."""
+    def adjacency(
+        self, labels: Labels | None, n_nodes: int, ignore_unknown: bool, advice: str = ADVICE
+    ) -> Any:
+        """The graph over the data's rows or columns, as `BMCG.fit` takes it.
+
+        Parameters
+        ----------
+        labels : Labels or None
+        n_nodes : int
+        ignore_unknown : bool
+            Leave out edges to nodes that the data lacks.
+        advice : str
+            What the command offers for such nodes.
+        """
         if self.matrix is not None:
             if self.matrix.shape != (n_nodes, n_nodes):
                 raise UserError(
@@ -75,10 +91,7 @@ class GraphFile:
                 ignore_unknown=ignore_unknown,
             )
         except KeyError as error:
-            raise UserError(
-                f"{self.option}: {self.path}: {error.args[0]}; pass --unknown-nodes ignore to "
-                "leave such edges out, or add to predict such nodes from the graph alone"
-            ) from None
+            raise UserError(f"{self.option}: {self.path}: {error.args[0]}; {advice}") from None
         except ValueError as error:
             raise UserError(f"{self.option}: {self.path}: {error}") from None
 

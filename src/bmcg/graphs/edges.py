@@ -44,7 +44,7 @@ def edge_graph(
     -------
     csr_array of shape (n_nodes, n_nodes)
     """
-    first, second, third = _edge_columns(edges)
+    first, second, third = edge_columns(edges)
     if third is not None and weights is not None:
         raise ValueError("weights: edges has a third column of weights already; give one of them")
     w = _edge_weights(third if weights is None else weights, len(first))
@@ -74,7 +74,7 @@ def edge_graph(
     return symmetric_graph(n, i, j, w)
 
 
-def _edge_columns(edges: Any) -> tuple[Any, Any, Any]:
+def edge_columns(edges: Any) -> tuple[Any, Any, Any]:
     """First ends, second ends, and weights or None."""
     if not isinstance(edges, np.ndarray) and hasattr(edges, "columns"):
         table = nw.from_native(edges, eager_only=True)

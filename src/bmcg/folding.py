@@ -1,0 +1,208 @@
+"""New rows or columns brought into the terms of a fitted model: entries, labels, links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .graphs.edges import edge_columns, edge_graph
+from .kernels.grouping import transpose
+from .kernels.threads import Workers
+from .labels import Labels, as_label_array, factorise
+from .observations import Observations, View
+from .posterior import Posterior
+
+Array = NDArray[np.float64]
+Which = Literal["rows", "cols"]
+
+
+class Newcomers(NamedTuple):
+    """New rows (or columns, with the words exchanged) of a model.
+
+    Attributes
+    ----------
+    entries : View
+        Their observed entries, by newcomer; positions of the fitted columns.
+    labels : Labels or None
+    links : csr_array of shape (p, m) or None
+        Weights of their edges to the fitted rows.
+    """
+
+    entries: View
+    labels: Labels | None
+    links: sp.csr_array | None
+
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.entries.indptr) - 1
+
+
+def read_newcomers(
+    observations: Any,
+    edges: Any,
+    which: Which,
+    own: Labels | None,
+    across: Labels | None,
+    shape: tuple[int, int],
+) -> Newcomers:
+    """Check new entries and links against the model.
+
+    Parameters
+    ----------
+    observations : whatever `Observations.from_any` takes, or None
+        Shape (p, n) for rows, (m, q) for columns; None where there are only links.
+    edges : sparse or dense matrix of shape (p, m), edge list or frame, or None
+    which : {"rows", "cols"}
+    own, across : Labels or None
+        Of the fitted rows and columns; exchanged for columns.
+    shape : (int, int)
+        Fitted rows and columns; exchanged for columns.
+    """
+    argument = "row_edges" if which == "rows" else "col_edges"
+    if observations is None and edges is None:
+        raise ValueError(f"observations and {argument} are both None: nothing is known")
+    if observations is None:
+        labels, p = _named_by(edges, argument)
+        empty = View(np.zeros(p + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+        return Newcomers(empty, labels, read_links(edges, labels, p, own, shape[0], argument))
+    found = Observations.from_any(observations)
+    if which == "cols":
+        found = replace(
+            found,
+            shape=found.shape[::-1],
+            by_row=found.by_col,
+            by_col=found.by_row,
+            row_labels=found.col_labels,
+            col_labels=found.row_labels,
+        )
+    entries = _aligned(found, across, shape[1], which)
+    labels, p = found.row_labels, found.shape[0]
+    links = None if edges is None else read_links(edges, labels, p, own, shape[0], argument)
+    return Newcomers(entries, labels, links)
+
+
+def fold_in(posterior: Posterior, new: Newcomers, pool: Workers, which: Which) -> Posterior:
+    """The posterior with the newcomers as its rows (or columns)."""
+    turned = posterior if which == "rows" else posterior.transposed()
+    folded = turned.with_rows(turned.fold_in(new.entries, pool, new.links))
+    return folded if which == "rows" else folded.transposed()
+
+
+def read_links(
+    edges: Any, new: Labels | None, p: int, fitted: Labels | None, m: int, argument: str
+) -> sp.csr_array:
+    """Weights between newcomers and fitted nodes, shape (p, m).
+
+    Parameters
+    ----------
+    edges : matrix of shape (p, m), or list, array or frame of lines (newcomer, fitted[, weight])
+    new, fitted : Labels or None
+        Names of both; positions where there are none.
+    p, m : int
+    argument : str
+        For messages.
+    """
+    if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.shape == (p, m)):
+        return _checked(edges, (p, m), argument)
+    first, second, weights = edge_columns(edges)
+    # Names of newcomers and of fitted nodes may be the same: the pair says which is meant.
+    sides = [
+        [(word, name) for name in (range(n) if labels is None else labels.values.tolist())]
+        for word, labels, n in (("new", new, p), ("fitted", fitted, m))
+    ]
+    ends = [
+        [(word, name) for name in as_label_array(names).ravel().tolist()]
+        for word, names in (("new", first), ("fitted", second))
+    ]
+    known = set(sides[0]) | set(sides[1])
+    unknown = [f"{end[1]!r}" for pair in ends for end in pair if end not in known]
+    if unknown:
+        shown = ", ".join(dict.fromkeys(unknown[:5]))
+        raise KeyError(
+            f"{argument}: {shown} unknown; a line is a new label, then a fitted one, and "
+            "perhaps a weight; edges among newcomers are not used"
+        )
+    lines = list(zip(*ends, strict=True))
+    graph = edge_graph(lines, labels=[*sides[0], *sides[1]], weights=weights)
+    return sp.csr_array(graph[:p, p:])
+
+
+def _aligned(found: Observations, known: Labels | None, n: int, which: Which) -> View:
+    """Entries by newcomer, at the positions that the other side has in the model."""
+    given = found.col_labels
+    if known is None or given is None:
+        if found.shape[1] != n:
+            word = "columns" if which == "rows" else "rows"
+            raise ValueError(
+                f"observations has {found.shape[1]} {word}, the model has {n}: pass all of them "
+                "in the model's order, missing entries as NaN, or labels for both"
+            )
+        return found.by_row
+    at = known.positions(given.values, "observations").astype(np.int32)
+    indptr, indices, values = found.by_row
+    # Twice transposed, entries are in ascending order of their new positions.
+    return View(*transpose(*transpose(indptr, at[indices], values, n), found.shape[0]))
+
+
+def _named_by(edges: Any, argument: str) -> tuple[Labels | None, int]:
+    """Newcomers of which only links are known."""
+    if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.shape[1] > 3):
+        return None, edges.shape[0]
+    first = edge_columns(edges)[0]
+    if len(first) == 0:
+        raise ValueError(f"{argument} is empty: nothing is known")
+    labels = factorise(first, None, "row" if argument == "row_edges" else "column")[1]
+    return labels, len(labels)
+
+
+def _checked(edges: Any, shape: tuple[int, int], argument: str) -> sp.csr_array:
+    if edges.shape != shape:
+        raise ValueError(
+            f"{argument} has shape {edges.shape}, expected {shape}: newcomers by fitted nodes"
+        )
+    links = sp.csr_array(edges, dtype=np.float64)
+    if not np.isfinite(links.data).all() or (links.data < 0).any():
+        raise ValueError(f"{argument}: weights must be finite and not negative")
+    return links
+
+
+def merged(old: Observations, more: Any) -> Observations:
+    """All observations together; where an entry is given again, the new value counts.
+
+    Parameters
+    ----------
+    old : Observations
+    more : whatever `Observations.from_any` takes
+        Of the same rows and columns: matched by label where both have them, else by position.
+    """
+    found = Observations.from_any(more)
+    places = []
+    for axis, side in enumerate(("row", "col")):
+        known, given = getattr(old, f"{side}_labels"), getattr(found, f"{side}_labels")
+        at = found.row_indices if side == "row" else found.col_indices
+        if known is not None and given is not None:
+            at = known.positions(given.values, "observations")[at]
+        elif found.shape[axis] > old.shape[axis]:
+            raise ValueError(
+                f"observations has shape {found.shape}, the model {old.shape}: update takes "
+                "entries of the rows and columns that were fitted; fold_in takes new ones, and "
+                "fit all of them"
+            )
+        places.append(at)
+    return replace(
+        Observations.from_triples(
+            np.concatenate((old.row_indices, places[0])),
+            np.concatenate((old.col_indices, places[1])),
+            np.concatenate((old.values, found.values)),
+            shape=old.shape,
+            row_labels=old.row_labels,
+            col_labels=old.col_labels,
+            duplicates="last",
+        ),
+        backend=old.backend,
+    )

@@ -1,0 +1,238 @@
+"""What a fitted model does for its users: recommend, take in newcomers, go on learning."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .base import MatrixCompleter, locate
+from .folding import Which, fold_in, merged, read_newcomers
+from .graphs.precision import GraphStack, Precision, stack_graphs
+from .inference.run import GraphWeight, SideInput, Start
+from .kernels.threads import workers
+from .labels import Labels
+from .observations import Observations
+from .posterior import Posterior
+from .recommending import SCORES, Recommendations, Score, Seen, best_columns
+
+
+class ServingModel(MatrixCompleter):
+    """Base of BMCG: what needs a fitted posterior, but not how it was fitted.
+
+    The observations of the fit stay in memory for `update`. A model file keeps only which
+    entries were observed, not their values: `recommend` leaves those out, and `update` asks
+    for the observations.
+    """
+
+    fitted_: Posterior
+    n_jobs: int | None
+    graph_weights_: dict[str, dict[str, GraphWeight]]
+    observations_: Observations | None
+    seen_: Seen
+
+    def recommend(
+        self,
+        rows: Any = None,
+        n: int = 10,
+        exclude_observed: bool = True,
+        score: Score = "mean",
+        *,
+        width: float = 1.0,
+        include_noise: bool = False,
+    ) -> Recommendations:
+        """The columns with the best predictions for some rows.
+
+        Memory grows with the rows asked for, not with the columns.
+
+        Parameters
+        ----------
+        rows : array_like of positions or labels, or one of them; optional
+            All rows by default.
+        n : int
+            Most columns for each row.
+        exclude_observed : bool
+            Leave out entries that the model was fitted on.
+        score : {"mean", "lower", "ucb"}
+            Rank by the mean, by what is surely good (the mean less `width` standard
+            deviations of the entry), or by what may be good (the mean plus as much).
+        width : float
+        include_noise : bool
+            Report the standard deviation of a new observation rather than of the entry.
+
+        Returns
+        -------
+        Recommendations
+            Best first; its `to_frame` makes a data frame.
+        """
+        check_is_fitted(self, "fitted_")
+        _check_request(n, score, width)
+        m = self.shape_[0]
+        i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
+        seen = self.seen_.of(i) if exclude_observed else None
+        with workers(self.n_jobs) as pool:
+            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, pool)
+        at, rank = np.nonzero(where >= 0)
+        r, c = i[at], where[at, rank]
+        std = np.sqrt(self.fitted_.variance(r, c, include_noise))
+        return Recommendations(
+            _named(r, self.row_labels_),
+            _named(c, self.col_labels_),
+            rank + 1,
+            self.fitted_.mean(r, c),
+            std,
+            best[at, rank],
+        )
+
+    def fold_in(
+        self,
+        observations: Any = None,
+        row_edges: Any = None,
+        col_edges: Any = None,
+        *,
+        side: Which = "rows",
+    ) -> Self:
+        """A model of rows (or columns) that were not part of the fit, without refitting.
+
+        Their factors follow from their own entries and from their links to fitted rows;
+        everything learned stays as it is. Newcomers without entries and links get what the
+        model expects of any row.
+
+        Parameters
+        ----------
+        observations : Observations, ndarray with NaN, sparse matrix or wide frame, optional
+            Their entries, shape (p, n) for p rows, (m, q) for q columns. Columns are matched
+            by label where the model and the observations have labels, else by position.
+        row_edges : sparse or dense matrix (p, m), or lines (new, fitted[, weight]), optional
+            Links of new rows to fitted ones, by label or position.
+        col_edges : likewise, optional
+            For new columns.
+        side : {"rows", "cols"}
+
+        Returns
+        -------
+        BMCG
+            The same model with the newcomers in the place of its rows (or columns):
+            `predict`, `predict_interval`, `sample`, `recommend` and `complete` speak of them.
+        """
+        check_is_fitted(self, "fitted_")
+        if side not in ("rows", "cols"):
+            raise ValueError(f'side={side!r}: pass "rows" or "cols"')
+        edges, others = (row_edges, col_edges) if side == "rows" else (col_edges, row_edges)
+        if others is not None:
+            raise ValueError(f"side={side!r} takes {'row' if side == 'rows' else 'col'}_edges only")
+        labels, shape = (self.row_labels_, self.col_labels_), self.shape_
+        if side == "cols":
+            labels, shape = labels[::-1], shape[::-1]
+        new = read_newcomers(observations, edges, side, *labels, shape)
+        if new.links is not None:
+            new = new._replace(links=new.links * self._graph_strength(side))
+        with workers(self.n_jobs) as pool:
+            posterior = fold_in(self.fitted_, new, pool, side)
+        return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
+
+    def update(self, more: Any, *, observations: Any = None) -> Self:
+        """Go on learning from where the fit stands, with more observations.
+
+        The rank may fall but not rise, and graphs keep the weights they have; when the data
+        has grown much, fit again.
+
+        Parameters
+        ----------
+        more : Observations, ndarray with NaN, sparse matrix or wide frame
+            New entries of the rows and columns that were fitted; a value given again
+            replaces the old one.
+        observations : likewise, optional
+            What the model was fitted on. A model in memory has it; one that was loaded from
+            a file has not.
+
+        Returns
+        -------
+        self
+            `n_sweeps_` and the traces are those of the update.
+        """
+        check_is_fitted(self, "fitted_")
+        old = self.observations_ if observations is None else Observations.from_any(observations)
+        if old is None:
+            raise ValueError(
+                "this model does not hold the observations it was fitted on (a model file keeps "
+                "none): pass them too, update(more, observations=...)"
+            )
+        if old.shape != self.shape_:
+            raise ValueError(
+                f"observations has shape {old.shape}, but the model was fitted on {self.shape_}"
+            )
+        if any("features" in weights for weights in self.graph_weights_.values()):
+            raise NotImplementedError(
+                "update cannot go on from a fit with features yet: fit all observations again"
+            )
+        together = merged(old, more)
+        posterior = self.fitted_
+        inputs = [_as_input(side.precision) for side in (posterior.rows, posterior.cols)]
+        self.fitted_ = self._resume(together, inputs[0], inputs[1], posterior.start())
+        self._remember(together)
+        return self
+
+    def _graph_strength(self, side: Which) -> float:
+        """What the fit multiplied the weights of a side's graphs with, on average."""
+        weights = self.graph_weights_[side]
+        graphs = [w.strength for name, w in weights.items() if name not in ("ridge", "features")]
+        return float(np.mean(graphs)) if graphs else 1.0
+
+    def _resume(
+        self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
+    ) -> Posterior:
+        raise NotImplementedError
+
+    def _with_newcomers(
+        self, posterior: Posterior, labels: Labels | None, n: int, seen: Seen, side: Which
+    ) -> Self:
+        model = copy.copy(self)
+        model.fitted_, model.observations_ = posterior, None
+        if side == "rows":
+            model.shape_, model.row_labels_, model.seen_ = (n, self.shape_[1]), labels, seen
+        else:
+            model.shape_, model.col_labels_ = (self.shape_[0], n), labels
+            model.seen_ = seen.transposed(self.shape_[0])
+        return model
+
+    def _remember(self, observations: Observations) -> None:
+        super()._remember(observations)
+        self.observations_ = observations
+        self.seen_ = Seen(*observations.by_row[:2])
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays, header = super()._state()
+        arrays |= {"seen_indptr": self.seen_.indptr, "seen_indices": self.seen_.indices}
+        return arrays, header
+
+    @classmethod
+    def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
+        model = super()._from_state(arrays, header)
+        model.observations_ = None
+        model.seen_ = Seen(arrays["seen_indptr"], arrays["seen_indices"])
+        return model
+
+
+def _as_input(L: Precision) -> SideInput:
+    """The prior of a fitted side, its graphs in one with the weights they ended with."""
+    if not L.has_edges:
+        return SideInput(stack_graphs([], L.n), L.ridge)
+    return SideInput(GraphStack(L.n, L.heads, L.tails, L.weights[None, :], ("graph",)), L.ridge)
+
+
+def _named(at: NDArray[np.intp], labels: Labels | None) -> NDArray[Any]:
+    return at if labels is None else labels.values[at]
+
+
+def _check_request(n: Any, score: Any, width: Any) -> None:
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+        raise ValueError(f"n={n!r}: pass a whole number of at least 1")
+    if score not in SCORES:
+        raise ValueError(f"score={score!r}: choose one of {', '.join(map(repr, SCORES))}")
+    if not (isinstance(width, numbers.Real) and np.isfinite(float(width)) and float(width) >= 0):
+        raise ValueError(f"width={width!r}: pass a number of at least 0")
