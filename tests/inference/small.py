@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision, identity_precision
 from bmcg.inference.elbo import elbo
+from bmcg.inference.literal import LiteralState
 from bmcg.inference.start import initial_state
 from bmcg.inference.updates import Half, Prior, expected_squared_error, sweep, update_factors
 from bmcg.inference.updates import update_lambda as fast_lambda
@@ -39,9 +40,12 @@ class Problem:
         return self.cols.prior.precision.toarray()
 
 
-def make_problem(seed=0, m=9, n=7, graphs=True, density=0.6, ridge=0.1):
+def make_problem(
+    seed=0, m=9, n=7, graphs=True, density=0.6, ridge=0.1, noise=0.3, scales=(1.0, 1.0)
+):
     rng = np.random.default_rng(seed)
-    M = rng.normal(size=(m, 2)) @ rng.normal(size=(2, n)) + 0.3 * rng.normal(size=(m, n))
+    M = (rng.normal(size=(m, 2)) * scales) @ rng.normal(size=(2, n))
+    M = M + noise * rng.normal(size=(m, n))
     mask = rng.random((m, n)) < density
     mask[0, 0] = True
     mask[2] = False
@@ -93,6 +97,32 @@ def brute_gamma_terms(q, shape, rate):
     return float(np.sum(expected + entropy))
 
 
+def dense_system(problem, state, tau, lam):
+    """Q = τ·blockdiag(G) + L⊗Λ and τh of the row side, by loops."""
+    m, k = state.rows.mean.shape
+    C_v, V = blocks(state.cols), state.cols.mean
+    Q = np.kron(problem.L_r, np.diag(lam))
+    rhs = np.zeros(m * k)
+    for i in range(m):
+        at = slice(i * k, (i + 1) * k)
+        for j in np.flatnonzero(problem.mask[i]):
+            Q[at, at] += tau * (np.outer(V[j], V[j]) + C_v[j])
+            rhs[at] += tau * problem.M[i, j] * V[j]
+    return Q, rhs
+
+
+def dense_covariance(family, Q, m, k):
+    """Optimal covariance of each family: the inverse of Q cut to what it may hold."""
+    row, column = np.divmod(np.arange(m * k), k)
+    same = {
+        "column": column[:, None] == column,
+        "row": row[:, None] == row,
+        "joint": np.ones((m * k, m * k), dtype=bool),
+    }[family]
+    cut = np.where(same, Q, 0.0)
+    return np.linalg.inv(cut), np.linalg.slogdet(cut)[1]
+
+
 def single_updates(problem, family, state):
     """The four updates one at a time; yields the state after each."""
     exact = {"gain_tol": 0.0, "max_steps": 500}
@@ -114,3 +144,25 @@ def single_updates(problem, family, state):
 
 def bound(problem, state):
     return elbo(state, problem.rows, problem.cols, PRIOR)
+
+
+def as_literal(state):
+    """A state of the `column` family as the literal algorithm keeps it.
+
+    Off-diagonal covariances are left at zero: no update of means or variances reads them, and a
+    sweep replaces them before λ does.
+    """
+    S_u, S_v = (
+        np.stack([np.diag(F.cov[:, r]) for r in range(F.rank)]) for F in (state.rows, state.cols)
+    )
+    lam, tau = state.lam, state.tau
+    return LiteralState(
+        state.rows.mean,
+        state.cols.mean,
+        S_u,
+        S_v,
+        lam.shape,
+        lam.rate,
+        float(tau.shape),
+        float(tau.rate),
+    )

@@ -5,36 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+
+from bmcg.inference.families import FAMILIES
+from bmcg.inference.literal import update_u
+from bmcg.inference.updates import update_factors, update_lambda, update_tau
 from tests.inference.small import (
     PRIOR,
+    as_literal,
     blocks,
     bound,
     brute_error,
     brute_gamma_terms,
+    dense_covariance,
+    dense_system,
     make_problem,
     single_updates,
     start,
 )
 
-from bmcg.inference.families import FAMILIES
-from bmcg.inference.literal import LiteralState, update_u
-from bmcg.inference.updates import update_factors, update_lambda, update_tau
-
 EXACT = {"gain_tol": 0.0, "max_steps": 500}
-
-
-def dense_system(problem, state, tau, lam):
-    """Q = τ·blockdiag(G) + L⊗Λ and τh of the row side, by loops."""
-    m, k = state.rows.mean.shape
-    C_v, V = blocks(state.cols), state.cols.mean
-    Q = np.kron(problem.L_r, np.diag(lam))
-    rhs = np.zeros(m * k)
-    for i in range(m):
-        at = slice(i * k, (i + 1) * k)
-        for j in np.flatnonzero(problem.mask[i]):
-            Q[at, at] += tau * (np.outer(V[j], V[j]) + C_v[j])
-            rhs[at] += tau * problem.M[i, j] * V[j]
-    return Q, rhs
 
 
 @pytest.mark.parametrize("graphs", [True, False])
@@ -58,35 +47,13 @@ def test_factor_update_is_the_dense_solution(family, graphs):
     np.testing.assert_allclose(update.factors.energy, energy, rtol=1e-8, atol=1e-10)
 
 
-def dense_covariance(family, Q, m, k):
-    """Optimal covariance of each family: the inverse of Q cut to what it may hold."""
-    row, column = np.divmod(np.arange(m * k), k)
-    same = {
-        "column": column[:, None] == column,
-        "row": row[:, None] == row,
-        "joint": np.ones((m * k, m * k), dtype=bool),
-    }[family]
-    cut = np.where(same, Q, 0.0)
-    return np.linalg.inv(cut), np.linalg.slogdet(cut)[1]
-
-
 def test_column_covariances_are_the_paper_s():
     problem = make_problem()
     state = start(problem, "column")
     tau, lam = float(state.tau.mean), state.lam.mean
-    k = state.rank
-    literal = LiteralState(
-        state.rows.mean,
-        state.cols.mean,
-        np.zeros((k, 9, 9)),
-        np.stack([np.diag(state.cols.cov[:, r]) for r in range(k)]),
-        state.lam.shape,
-        state.lam.rate,
-        float(state.tau.shape),
-        float(state.tau.rate),
-    )
+    literal = as_literal(state)
     fast = update_factors("column", problem.rows, state.cols, None, tau, lam, **EXACT).factors
-    for r in range(k):
+    for r in range(state.rank):
         literal = update_u(literal, problem.M, problem.mask, problem.L_r, r)
         np.testing.assert_allclose(fast.cov[:, r], np.diag(literal.S_u[r]), rtol=1e-9)
 
@@ -136,8 +103,8 @@ def test_the_bound_never_falls_in_any_single_update(family, graphs, seed):
     state = start(problem, family, seed=seed)
     last = bound(problem, state)
     for _ in range(15):
-        for name, state in single_updates(problem, family, state):
-            now = bound(problem, state)
+        for name, new in single_updates(problem, family, state):
+            now, state = bound(problem, new), new
             assert now >= last - 1e-9 * abs(last), name
             last = now
 
