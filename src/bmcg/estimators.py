@@ -1,33 +1,42 @@
-"""BMCG and BMCGImputer: parameters, checks, scikit-learn's manners; no mathematics."""
+"""BMCG: parameters, checks, scikit-learn's manners; no mathematics."""
 
 from __future__ import annotations
 
 import numbers
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .base import MatrixCompleter
-from .graphs.precision import stack_graphs
 from .inference.families import FAMILIES, Family
-from .inference.run import Fit, Settings, SideInput, run
+from .inference.run import (
+    Fit,
+    GraphWeight,
+    Settings,
+    SideInput,
+    Start,
+    biases_pay,
+    graph_weights,
+    run,
+)
 from .kernels.threads import count_jobs, workers
 from .linalg.engines import ENGINES, EngineName
 from .observations import Observations
-from .posterior import Posterior, interval
+from .posterior import Posterior
 from .progress import fit_progress
+from .serving import ServingModel
+from .sides import SideSpec, side_spec
 from .tables import like
 
 Array = NDArray[np.float64]
 
 
-class BMCG(MatrixCompleter):
+class BMCG(ServingModel):
     """Bayesian low-rank matrix completion with a graph on the rows and one on the columns.
 
     M ≈ UVᵀ on the observed entries. Columns of U and V share precisions that are learned, so
@@ -50,6 +59,18 @@ class BMCG(MatrixCompleter):
         (at least one nat an observation).
     engine : {"auto", "dense", "sparse", "monte_carlo"}, default="auto"
         How variances along a graph are computed; chosen by cost unless given.
+    bias : {"auto", True, False}, default="auto"
+        Whether rows and columns have offsets of their own, smoothed by the same graphs, around
+        a global one. "auto" makes a short fit with and one without, and keeps what has the
+        higher bound.
+    learn_graphs : {"auto", True, False}, default="auto"
+        Whether the strengths of the graphs and of the ridge are learned. "auto" learns them
+        where there is something to judge: several graphs on a side, ``"auto"``, or features.
+        False is the paper's model.
+    value_range : None, "observed" or (low, high)
+        Range that an entry can take. The predictive Gaussian is then clipped: what lies
+        outside is moved to the nearest end, and means, deviations and intervals are those of
+        the clipped distribution.
     random_state : int, RandomState or None
         Seed of the start and of Monte Carlo draws. The same seed gives the same result with
         any number of threads.
@@ -77,6 +98,11 @@ class BMCG(MatrixCompleter):
         "converged", "max_sweeps" or "interrupted".
     engines_ : tuple of str
         Variance engines used for rows and columns.
+    biased_ : bool
+        Whether the model has biases.
+    graph_weights_ : dict
+        For "rows" and "cols" a dict of names to `GraphWeight`: the strength of each graph, of
+        the ridge and of the features, and the share of the prior that each determines.
 
     Examples
     --------
@@ -90,7 +116,13 @@ class BMCG(MatrixCompleter):
     """
 
     _fitted_type: ClassVar[type[Any]] = Posterior
-    _fitted_numbers: ClassVar[tuple[str, ...]] = ("converged_", "stop_reason_", "engines_")
+    _fitted_numbers: ClassVar[tuple[str, ...]] = (
+        "converged_",
+        "stop_reason_",
+        "engines_",
+        "biased_",
+        "graph_weights_",
+    )
 
     fitted_: Posterior
     elbo_trace_: Array
@@ -98,6 +130,8 @@ class BMCG(MatrixCompleter):
     converged_: bool
     stop_reason_: str
     engines_: tuple[str, str]
+    biased_: bool
+    graph_weights_: dict[str, dict[str, GraphWeight]]
 
     def __init__(
         self,
@@ -108,6 +142,9 @@ class BMCG(MatrixCompleter):
         tol: float = 1e-5,
         *,
         engine: EngineName = "auto",
+        bias: bool | str = "auto",
+        learn_graphs: bool | str = "auto",
+        value_range: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -118,9 +155,52 @@ class BMCG(MatrixCompleter):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.engine = engine
+        self.bias = bias
+        self.learn_graphs = learn_graphs
+        self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        row_graph: Any = None,
+        col_graph: Any = None,
+        row_features: Any = None,
+        col_features: Any = None,
+    ) -> Self:
+        """Learn from the observed entries, the graphs and the features.
+
+        Parameters
+        ----------
+        X : Observations, ndarray with NaN, masked array, sparse matrix or wide data frame
+            The matrix, shape (m, n). Stored entries of a sparse matrix are observed,
+            stored zeros included.
+        row_graph, col_graph : graph, mapping of names to graphs, "auto" or None
+            Which rows, and which columns, are alike: an adjacency matrix, edge list, frame or
+            networkx graph. Several by name, or those that "auto" builds from the observation
+            pattern and the features, get weights from the evidence.
+        row_features, col_features : array, sparse matrix, data frame, "pattern" or None
+            What is known of each row, and of each column; a linear map into the factors is
+            learned with them. "pattern" is the observation pattern itself.
+
+        Returns
+        -------
+        self
+        """
+        observations = Observations.from_any(X)
+        self._check_parameters(observations)
+        rows = side_spec(row_graph, row_features, observations, "rows")
+        cols = side_spec(col_graph, col_features, observations, "cols")
+        if self.posterior == "column" and (rows.features is not None or cols.features is not None):
+            raise ValueError(
+                'posterior="column" has no room for features, whose weights tie the columns\' '
+                'rows together: use posterior="row" or "joint"'
+            )
+        self._remember(observations)
+        self.fitted_ = self._run(observations, rows, cols)
+        return self
 
     def predict_interval(
         self, rows: Any, cols: Any, level: float = 0.9, *, include_noise: bool = True
@@ -139,8 +219,7 @@ class BMCG(MatrixCompleter):
         low, high : ndarray of shape (n_pairs,)
         """
         i, j = self._pairs(rows, cols)
-        std = np.sqrt(self._variance(i, j, include_noise))
-        low, high = interval(self._mean(i, j), std, level)
+        low, high = self.fitted_.interval(i, j, level, include_noise)
         return like(low, rows, cols), like(high, rows, cols)
 
     def sample(
@@ -210,43 +289,64 @@ class BMCG(MatrixCompleter):
         _check_whole(self.max_sweeps, "max_sweeps", 1)
         _check_choice(self.posterior, "posterior", FAMILIES)
         _check_choice(self.engine, "engine", ENGINES)
+        _check_choice(self.bias, "bias", ("auto", True, False))
+        _check_choice(self.learn_graphs, "learn_graphs", ("auto", True, False))
+        _check_range(self.value_range, observations)
         _check_positive(self.ridge, "ridge")
         _check_positive(self.tol, "tol", zero=True)
         count_jobs(self.n_jobs)
 
-    def _fit(
-        self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
-    ) -> Posterior:
+    def _run(self, observations: Observations, rows: SideSpec, cols: SideSpec) -> Posterior:
         m, n = observations.shape
-        settings = Settings(
+        learn = rows.judged or cols.judged if self.learn_graphs == "auto" else self.learn_graphs
+        settings = self._settings(observations, bool(learn))
+        sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
+        with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
+            bias = self.bias
+            if bias == "auto":
+                bias = biases_pay(observations, *sides, settings, pool)
+            settings = replace(settings, bias=bool(bias))
+            fit = run(observations, *sides, settings, pool=pool, callback=show)
+        self._note(fit)
+        return Posterior.from_fit(fit, self.posterior, self._limits(observations))
+
+    def _resume(
+        self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
+    ) -> Posterior:
+        settings = replace(self._settings(observations, False), bias=start.state.biased)
+        with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
+            fit = run(observations, rows, cols, settings, pool=pool, callback=show, start=start)
+        weights = self.graph_weights_
+        self._note(fit)
+        self.graph_weights_ = weights
+        return Posterior.from_fit(fit, self.posterior, self._limits(observations))
+
+    def _settings(self, observations: Observations, learn: bool) -> Settings:
+        return Settings(
             family=self.posterior,
-            rank=min(self.rank, m, n),
+            rank=min(self.rank, *observations.shape),
             max_sweeps=self.max_sweeps,
             tol=self.tol,
             engine=self.engine,
             seed=_seed(self.random_state),
+            learn=learn,
         )
-        with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
-            fit = run(
-                observations,
-                self._side_input(A, m),
-                self._side_input(B, n),
-                settings,
-                pool=pool,
-                callback=show,
-            )
-        self._note(fit)
-        return Posterior.from_fit(fit, self.posterior)
 
-    def _side_input(self, A: sp.csr_array | None, n: int) -> SideInput:
-        if A is None:
-            return SideInput(stack_graphs([], n), 1.0)
-        return SideInput(stack_graphs([A], n, ["graph"]), self.ridge)
+    def _limits(self, observations: Observations) -> tuple[float, float]:
+        """The range of an entry, as numbers."""
+        if self.value_range is None:
+            return -np.inf, np.inf
+        if isinstance(self.value_range, str):
+            return float(observations.values.min()), float(observations.values.max())
+        low, high = self.value_range
+        return float(low), float(high)
 
     def _note(self, fit: Fit) -> None:
         self.elbo_trace_ = np.asarray(fit.trace)
         self.rank_trace_ = np.asarray(fit.ranks)
         self.converged_ = fit.converged
+        self.biased_ = fit.state.biased
+        self.graph_weights_ = {"rows": graph_weights(fit.rows), "cols": graph_weights(fit.cols)}
         self.engines_ = (fit.rows.half.engine.name, fit.cols.half.engine.name)
         self.stop_reason_ = (
             "converged" if fit.converged else "interrupted" if fit.interrupted else "max_sweeps"
@@ -280,6 +380,11 @@ class BMCG(MatrixCompleter):
         model.elbo_trace_, model.rank_trace_ = arrays["elbo_trace"], arrays["rank_trace"]
         for name in cls._fitted_numbers:
             value = header["fit"][name]
+            if name == "graph_weights_":
+                value = {
+                    side: {graph: GraphWeight(*parts) for graph, parts in weights.items()}
+                    for side, weights in value.items()
+                }
             setattr(model, name, tuple(value) if isinstance(value, list) else value)
         return model
 
@@ -303,6 +408,23 @@ def _check_positive(value: Any, name: str, zero: bool = False) -> None:
     number = float(value) if isinstance(value, numbers.Real) else np.nan
     if not (np.isfinite(number) and (number > 0 or (zero and number == 0))):
         raise ValueError(f"{name}={value!r}: pass a number {'of at least' if zero else 'above'} 0")
+
+
+def _check_range(value: Any, observations: Observations) -> None:
+    if value is None or (isinstance(value, str) and value == "observed"):
+        return
+    try:
+        low, high = (float(end) for end in value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f'value_range={value!r}: pass None, "observed" or two numbers (low, high)'
+        ) from None
+    x = observations.values
+    if not low < high or x.min() < low or x.max() > high:
+        raise ValueError(
+            f"value_range={value!r} must hold every observed value; they run from "
+            f"{x.min():g} to {x.max():g}"
+        )
 
 
 def _check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:

@@ -38,7 +38,8 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    rank, posterior, ridge, max_sweeps, tol, engine, random_state, n_jobs, verbose
+    rank, posterior, ridge, max_sweeps, tol, engine, bias, learn_graphs, value_range, \
+random_state, n_jobs, verbose
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -87,6 +88,9 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tol: float = 1e-5,
         *,
         engine: EngineName = "auto",
+        bias: bool | str = "auto",
+        learn_graphs: bool | str = "auto",
+        value_range: Any = None,
         missing_values: float = np.nan,
         col_graph: Any = None,
         random_state: Any = None,
@@ -99,6 +103,9 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.engine = engine
+        self.bias = bias
+        self.learn_graphs = learn_graphs
+        self.value_range = value_range
         self.missing_values = missing_values
         self.col_graph = col_graph
         self.random_state = random_state

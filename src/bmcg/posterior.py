@@ -15,8 +15,9 @@ from .graphs.precision import Precision, identity_precision
 from .inference.design import with_constant
 from .inference.families import Family, outer_packed
 from .inference.foldin import fold_in_rows
-from .inference.run import Fit
-from .inference.state import Factors, Gamma, side_lam
+from .inference.pruning import select
+from .inference.run import Fit, Start
+from .inference.state import Factors, Gamma, State, side_lam
 from .kernels import passes
 from .kernels.passes import Side
 from .kernels.threads import Workers
@@ -58,9 +59,14 @@ class SidePosterior:
     constant: int = -1
 
     @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which columns are not constant, shape (K,)."""
+        return np.arange(self.factors.rank) != self.constant
+
+    @property
     def free(self) -> NDArray[np.intp]:
         """Columns that are not constant."""
-        return np.flatnonzero(np.arange(self.factors.rank) != self.constant)
+        return np.flatnonzero(self.mask)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ class Posterior:
         Root mean square of the data less its offset.
     offset : float
         What every prediction starts from: the data's mean where the model has biases.
+    limits : (float, float)
+        Range of an entry; the predictive Gaussian is clipped to it.
     """
 
     family: Family
@@ -86,6 +94,7 @@ class Posterior:
     tau: Gamma
     scale: float
     offset: float = 0.0
+    limits: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def noise_variance(self) -> float:
@@ -93,7 +102,10 @@ class Posterior:
         return self.scale**2 / float(self.tau.mean)
 
     def mean(self, rows: Index, cols: Index) -> Array:
-        """⟨u_i·v_j⟩ at paired positions, shape (n_pairs,)."""
+        """Predictions at paired positions, shape (n_pairs,): ⟨u_i·v_j⟩, within the limits."""
+        return np.clip(self._gaussian_mean(rows, cols), *self.limits)
+
+    def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
         U, V = self.rows.factors.mean, self.cols.factors.mean
         out = np.empty(len(rows))
         for at in _batches(len(rows)):
@@ -101,12 +113,29 @@ class Posterior:
         return self.scale * out + self.offset
 
     def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
-        """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
+        """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,).
+
+        Of the clipped Gaussian where the model has limits.
+        """
+        out = self._gaussian_variance(rows, cols, include_noise)
+        if not np.isfinite(self.limits).any():
+            return out
+        return clipped_variance(self._gaussian_mean(rows, cols), np.sqrt(out), self.limits)
+
+    def _gaussian_variance(self, rows: Index, cols: Index, include_noise: bool) -> Array:
         out = np.empty(len(rows))
         for at in _batches(len(rows)):
             out[at] = self._spread(rows[at], cols[at])
         out *= self.scale**2
         return out + self.noise_variance if include_noise else out
+
+    def interval(
+        self, rows: Index, cols: Index, level: float, include_noise: bool
+    ) -> tuple[Array, Array]:
+        """Central intervals of the given probability, within the limits."""
+        std = np.sqrt(self._gaussian_variance(rows, cols, include_noise))
+        low, high = interval(self._gaussian_mean(rows, cols), std, level)
+        return np.clip(low, *self.limits), np.clip(high, *self.limits)
 
     def _spread(self, rows: Index, cols: Index) -> Array:
         """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
@@ -116,7 +145,7 @@ class Posterior:
     def mean_block(self, rows: Index, cols: Index) -> Array:
         """Means of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
         U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
-        return self.scale * (U @ V.T) + self.offset
+        return np.clip(self.scale * (U @ V.T) + self.offset, *self.limits)
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
@@ -128,7 +157,8 @@ class Posterior:
         """Every entry's mean, shape (m, n)."""
         out = self.rows.factors.mean @ self.cols.factors.mean.T
         out *= self.scale
-        return out + self.offset if self.offset else out
+        out += self.offset
+        return np.clip(out, *self.limits, out=out)
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
@@ -141,7 +171,7 @@ class Posterior:
             out[d] = self.scale * np.einsum("pr,pr->p", U[rows], V[cols]) + self.offset
             if include_noise:
                 out[d] += np.sqrt(self.noise_variance) * rng.standard_normal(len(rows))
-        return out
+        return np.clip(out, *self.limits, out=out)
 
     def fold_in(self, new: View, pool: Workers, links: sp.csr_array | None = None) -> Factors:
         """Factors of rows that were not part of the fit, given the learned columns.
@@ -160,28 +190,31 @@ class Posterior:
             Of n rows, in the units of `rows`.
         """
         side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
-        prior, lam = self._lone_precision(), self.rows.lam
-        pull = np.zeros((side.n, len(lam)))
+        lam, U = self.rows.lam, self.rows.factors.mean
+        prior, pull = (np.tile(part, (side.n, 1)) for part in self._lone_prior())
         if links is not None:
             degree = np.asarray(links.sum(axis=1))[:, None]
-            prior = np.where(degree > 0, (degree + self.rows.precision.ridge) * lam, prior)
-            pull += lam * (links @ self.rows.factors.mean)
+            linked = degree > 0
+            prior = np.where(linked, (degree + self.rows.precision.ridge) * lam, prior)
+            pull = np.where(linked, lam * (links @ U), pull)
         if self.rows.constant >= 0:
-            prior = np.broadcast_to(prior, pull.shape).copy()
             prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
         tau = float(self.tau.mean)
         return fold_in_rows(self.family, side, self.cols.factors, tau, prior, pull)
 
-    def _lone_precision(self) -> Array:
-        """Prior precision of a row without edges, shape (k,).
+    def _lone_prior(self) -> tuple[Array, Array]:
+        """Prior precision of a row without edges, and that times its prior mean, (k,) each.
 
-        Without a row graph it is ⟨λ⟩. With one, a row without edges would be left with
-        ridge·⟨λ⟩, next to nothing; the spread of the fitted rows stands in for it.
+        Without a row graph these are ⟨λ⟩ and zero. With one, a row without edges would be left
+        with ridge·⟨λ⟩, next to nothing: mean and spread of the fitted rows stand in for it.
         """
         L, U = self.rows.precision, self.rows.factors
         if not L.has_edges and L.ridge == 1.0:
-            return self.rows.lam
-        return len(U.mean) / (U.mean**2 + U.variances).sum(axis=0)
+            return self.rows.lam, np.zeros(U.rank)
+        centre = U.mean.mean(axis=0)
+        spread = ((U.mean - centre) ** 2 + U.variances).mean(axis=0)
+        precision = 1.0 / np.maximum(spread, 1.0 / HELD)
+        return precision, precision * centre
 
     def with_rows(self, factors: Factors) -> Posterior:
         """The same columns with other rows, which are independent given the columns."""
@@ -193,13 +226,25 @@ class Posterior:
         """Rows and columns in each other's place."""
         return replace(self, rows=self.cols, cols=self.rows)
 
+    def start(self) -> Start:
+        """Where a fit that goes on begins: constant columns are not part of its state."""
+        sides = [select(side.factors, side.mask) for side in (self.rows, self.cols)]
+        state = State(sides[0], sides[1], self.lam, self.tau, np.nan)
+        if self.rows.constant >= 0:
+            # A bias is its side's last free column; a Gamma of this mean stands for its own.
+            biases = [
+                Gamma(np.ones(1), 1.0 / side.lam[side.free[-1:]]) for side in (self.rows, self.cols)
+            ]
+            state = replace(state, row_bias=biases[0], col_bias=biases[1])
+        return Start(state, self.offset, self.scale)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for a model file."""
         arrays: dict[str, NDArray[Any]] = {
             "lam_shape": self.lam.shape,
             "lam_rate": self.lam.rate,
             "tau": np.array([self.tau.shape, self.tau.rate]),
-            "scale": np.array([self.scale, self.offset]),
+            "scale": np.array([self.scale, self.offset, *self.limits]),
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
         for name, side in (("row", self.rows), ("col", self.cols)):
@@ -237,10 +282,13 @@ class Posterior:
             Gamma(np.asarray(shape), np.asarray(rate)),
             float(arrays["scale"][0]),
             float(arrays["scale"][1]),
+            (float(arrays["scale"][2]), float(arrays["scale"][3])),
         )
 
     @classmethod
-    def from_fit(cls, fit: Fit, family: Family) -> Self:
+    def from_fit(
+        cls, fit: Fit, family: Family, limits: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Self:
         """What a finished fit leaves behind."""
         state = fit.state
         sides = []
@@ -250,10 +298,10 @@ class Posterior:
             if state.biased:
                 constant = state.rank + 1 if side == "rows" else state.rank
                 lam = np.insert(lam, constant, HELD)
-            expanded = with_constant(factors, state.biased, constant)
+            expanded = with_constant(family, factors, state.biased, constant)
             precision = fitted.half.prior.precision
             sides.append(SidePosterior(expanded, precision, fitted.data_precision, lam, constant))
-        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset)
+        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset, limits)
 
 
 def _left(factors: Factors, at: Index) -> Array:
@@ -344,3 +392,21 @@ def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
         raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")
     width = float(scipy.special.ndtri(0.5 + level / 2))
     return mean - width * std, mean + width * std
+
+
+def clipped_variance(mean: Array, std: Array, limits: tuple[float, float]) -> Array:
+    """Variance of a Gaussian whose tails are moved to the ends of a range, shape of `mean`."""
+    std = np.maximum(std, np.finfo(float).tiny)
+    low, high = limits[0] - mean, limits[1] - mean
+    a, b = low / std, high / std
+    below, above = scipy.special.ndtr(a), scipy.special.ndtr(-b)
+    density_a, density_b = (np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) for x in (a, b))
+    low, high = (np.where(np.isfinite(x), x, 0.0) for x in (low, high))
+    first = low * below + high * above + std * (density_a - density_b)
+    second = (
+        low**2 * below
+        + high**2 * above
+        + std**2 * (1.0 - below - above)
+        + std * (low * density_a - high * density_b)
+    )
+    return np.maximum(second - first**2, 0.0)

@@ -53,7 +53,7 @@ def own_mean(factors: Factors, biased: bool) -> Array:
     return np.hstack((U, np.ones((len(U), 1)))) if biased else U
 
 
-def with_constant(factors: Factors, biased: bool, at: int) -> Factors:
+def with_constant(family: Family, factors: Factors, biased: bool, at: int) -> Factors:
     """The rows' posterior with a constant column of ones put in at position `at`.
 
     `at` is the last position for the side that plays U, the last but one for V.
@@ -62,20 +62,23 @@ def with_constant(factors: Factors, biased: bool, at: int) -> Factors:
         return Factors(factors.rows, factors.cov, factors.log_det, factors.energy)
     if at == factors.rank:
         mean = own_mean(factors, True)
-        width = 1 if factors.is_column else factors.rank + 1
+        width = 1 if family == "column" else factors.rank + 1
         cov = np.hstack((factors.cov, np.zeros((len(mean), width))))
     else:
-        mean, cov = partner_mean(factors, True), partner_cov(factors, True)
+        mean, cov = partner_mean(factors, True), partner_cov(family, factors, True)
     return Factors(mean, cov, factors.log_det, factors.energy)
 
 
-def partner_cov(factors: Factors, biased: bool) -> Array:
-    """Covariances in the order of `partner_mean`; the constant has none."""
+def partner_cov(family: Family, factors: Factors, biased: bool) -> Array:
+    """Covariances in the order of `partner_mean`; the constant has none.
+
+    One column's variances and its packed blocks look alike, so the family has to say.
+    """
     cov, k = factors.cov, factors.rank
     n = len(cov)
     if not biased:
         return cov
-    if factors.is_column:
+    if family == "column":
         return np.hstack((cov[:, :-1], np.zeros((n, 1)), cov[:, -1:]))
     # Rows of the triangle: the shared columns, a row of zeros, the bias with a zero put in.
     shared = (k - 1) * k // 2
@@ -92,7 +95,7 @@ def partner_cov(factors: Factors, biased: bool) -> Array:
 
 def sums(family: Family, side: Side, other: Factors, biased: bool) -> Sums:
     """All sums of one side's update from the other side's moments."""
-    V, C = partner_mean(other, biased), partner_cov(other, biased)
+    V, C = partner_mean(other, biased), partner_cov(family, other, biased)
     K = V.shape[1]
     if family == "column":
         G = passes.gram_blocks(side, V)

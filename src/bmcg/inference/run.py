@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +38,9 @@ FIRST_RANK = 16
 # Sweeps before the strengths of graphs and features are first learned: the factors must
 # have left their random start.
 SETTLE = 3
+# A fit that decides on biases: short, small, and in the cheapest family.
+TRIAL_SWEEPS = 8
+TRIAL_RANK = 8
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,22 @@ class SideInput:
 
 
 @dataclass(frozen=True)
+class Start:
+    """An earlier fit to go on from.
+
+    Attributes
+    ----------
+    state : State
+    offset, scale : float
+        What its units are.
+    """
+
+    state: State
+    offset: float
+    scale: float
+
+
+@dataclass(frozen=True)
 class Progress:
     """Where a running fit stands after a sweep."""
 
@@ -108,19 +128,30 @@ class FittedSide:
     Attributes
     ----------
     half : Half
+    stack : GraphStack
+    n_columns : int
+        Columns of the side, its bias included.
     strengths : Strengths
     graph_shares : ndarray of shape (n_graphs,)
         Share of the prior that each graph determines.
     ridge_share : float
+    feature_share : float
+        Share of the rows' energy that the features explain; NaN without features.
+    feature_weights : ndarray of shape (p, k)
+        ⟨B⟩; empty without features.
     data_precision : ndarray
         What the observations add to the prior precision, as the family keeps it:
         τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
     """
 
     half: Half
+    stack: GraphStack
+    n_columns: int
     strengths: Strengths
     graph_shares: Array
     ridge_share: float
+    feature_share: float
+    feature_weights: Array
     data_precision: Array
 
 
@@ -162,6 +193,7 @@ def run(
     *,
     pool: Workers,
     callback: Callable[[Progress], None] | None = None,
+    start: Start | None = None,
 ) -> Fit:
     """Fit the model.
 
@@ -173,13 +205,18 @@ def run(
     pool : Workers
     callback : callable, optional
         Receives a `Progress` after every sweep.
+    start : Start, optional
+        Go on from there, in its units: columns may go, none are added.
 
     Returns
     -------
     Fit
     """
-    offset = float(observations.values.mean()) if settings.bias else 0.0
-    scale = root_mean_square(observations.values - offset)
+    if start is None:
+        offset = float(observations.values.mean()) if settings.bias else 0.0
+        scale = root_mean_square(observations.values - offset)
+    else:
+        offset, scale = start.offset, start.scale
     # BLAS on many threads may round differently; the pool shares out the work instead.
     with threadpool_limits(1):
         sides = [
@@ -188,7 +225,68 @@ def run(
                 ((observations.by_row, rows), (observations.by_col, cols))
             )
         ]
-        return _Loop(sides[0], sides[1], settings, offset, scale, callback).run()
+        loop = _Loop(sides[0], sides[1], settings, offset, scale, callback)
+        return loop.run(None if start is None else start.state)
+
+
+class GraphWeight(NamedTuple):
+    """How much a graph, the ridge or the features of a side count.
+
+    Attributes
+    ----------
+    strength : float
+        w_g, the ridge ε, or the features' precision β.
+    share : float
+        Share of the prior's degrees of freedom it determines; NaN for features.
+    log_std : float
+        Standard error of the logarithm of the strength, from the curvature of the bound
+        were every degree of freedom it determines independent; NaN for features.
+    sentence : str
+        What that means.
+    """
+
+    strength: float
+    share: float
+    log_std: float
+    sentence: str
+
+
+def graph_weights(side: FittedSide) -> dict[str, GraphWeight]:
+    """The learned weights of one side by name, the ridge and the features included."""
+    stack, k = side.stack, side.n_columns
+    parts = [*zip(stack.names, side.strengths.graphs, side.graph_shares, strict=True)]
+    parts.append(("ridge", side.strengths.ridge, side.ridge_share))
+    out = {}
+    for name, strength, share in parts:
+        count = max(float(share) * stack.n * k, 1e-300)
+        used = "not used" if share < 0.01 else f"determines {100 * share:.0f} % of the prior"
+        out[name] = GraphWeight(
+            float(strength), float(share), float(min(np.sqrt(2.0 / count), 1e3)), f"{name}: {used}"
+        )
+    if side.half.prior.features is not None:
+        explained = f"features: explain {100 * side.feature_share:.0f} % of the rows' factors"
+        out["features"] = GraphWeight(
+            side.strengths.beta, side.feature_share, float("nan"), explained
+        )
+    return out
+
+
+def biases_pay(
+    observations: Observations, rows: SideInput, cols: SideInput, settings: Settings, pool: Workers
+) -> bool:
+    """Whether a short fit with biases reaches a higher bound than one without."""
+    short = replace(
+        settings,
+        max_sweeps=TRIAL_SWEEPS,
+        rank=min(settings.rank, TRIAL_RANK),
+        family="row",
+        learn=False,
+    )
+    bounds = [
+        run(observations, rows, cols, replace(short, bias=bias), pool=pool).trace[-1]
+        for bias in (False, True)
+    ]
+    return bounds[1] > bounds[0]
 
 
 def root_mean_square(values: Array) -> float:
@@ -234,9 +332,25 @@ class _Side:
                 self.model, self.strengths, self.half, update, lam
             )
 
-    def finished(self) -> FittedSide:
+    def finished(self, mean: Array) -> FittedSide:
+        """What the fit leaves of this side; mean (n_nodes, k) are its means."""
         graphs, ridge = shares(self.model, self.strengths, self.half.prior)
-        return FittedSide(self.half, self.strengths, graphs, ridge, self.data_precision)
+        share, weights = float("nan"), np.empty((0, mean.shape[1]))
+        if self.model.features is not None:
+            weights = np.ascontiguousarray(self.half.prior.feature_weights(mean))
+            explained = self.model.features.forward(weights)
+            share = float((explained**2).sum() / max((mean[: len(explained)] ** 2).sum(), 1e-300))
+        return FittedSide(
+            self.half,
+            self.model.stack,
+            mean.shape[1],
+            self.strengths,
+            graphs,
+            ridge,
+            share,
+            weights,
+            self.data_precision,
+        )
 
 
 class _Loop:
@@ -260,11 +374,11 @@ class _Loop:
         self.trace: list[float] = []
         self.ranks: list[int] = []
         self.started = time.perf_counter()
-        self.may_grow = True
 
-    def run(self) -> Fit:
+    def run(self, start: State | None = None) -> Fit:
         settings = self.settings
-        state = initial_state(
+        self.may_grow = start is None
+        state = start or initial_state(
             self.rows.half,
             self.cols.half,
             settings.family,
@@ -291,8 +405,8 @@ class _Loop:
             tuple(self.ranks),
             converged,
             interrupted,
-            self.rows.finished(),
-            self.cols.finished(),
+            self.rows.finished(self.best.rows.mean),
+            self.cols.finished(self.best.cols.mean),
         )
 
     def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:

@@ -1,0 +1,125 @@
+"""What a user says of one side, graphs and features, made ready for the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .graphs import feature_graph, pattern_graph
+from .graphs.adjacency import as_adjacency
+from .graphs.precision import stack_graphs
+from .graphs.table import encode_table
+from .inference.run import SideInput
+from .labels import Labels
+from .observations import Observations
+
+
+class SideSpec:
+    """Graphs and features of one side, checked.
+
+    Attributes
+    ----------
+    graphs : dict of str to csr_array
+    features : csr_array of shape (n, p) or None
+    judged : bool
+        Whether the user left something to the evidence: several graphs, "auto" or features.
+    """
+
+    def __init__(
+        self, graphs: dict[str, sp.csr_array], features: sp.csr_array | None, judged: bool
+    ) -> None:
+        self.graphs, self.features, self.judged = graphs, features, judged
+
+    def to_input(self, n: int, ridge: float) -> SideInput:
+        """The side as the fit takes it; without a graph the prior precision is the identity."""
+        stack = stack_graphs(list(self.graphs.values()), n, list(self.graphs))
+        return SideInput(stack, ridge if self.graphs else 1.0, self.features)
+
+
+def side_spec(graph: Any, features: Any, observations: Observations, side: str) -> SideSpec:
+    """Check what was given for one side.
+
+    Parameters
+    ----------
+    graph : graph, mapping of names to graphs, "auto" or None
+        "auto" builds a graph of the observation pattern, and one of the features where they
+        are given, and leaves their weights to the evidence.
+    features : array, sparse matrix, data frame, "pattern" or None
+        One line for each node; "pattern" is the observation pattern itself.
+    observations : Observations
+    side : {"rows", "cols"}
+    """
+    rows = side == "rows"
+    n = observations.shape[0 if rows else 1]
+    labels = observations.row_labels if rows else observations.col_labels
+    word = "row" if rows else "col"
+    given = _features(features, observations, side, n, f"{word}_features")
+    graphs = _graphs(graph, features, observations, side, n, labels, f"{word}_graph")
+    judged = isinstance(graph, (Mapping, str)) or given is not None
+    return SideSpec(graphs, given, judged)
+
+
+def _graphs(
+    graph: Any,
+    features: Any,
+    observations: Observations,
+    side: str,
+    n: int,
+    labels: Labels | None,
+    argument: str,
+) -> dict[str, sp.csr_array]:
+    if graph is None:
+        return {}
+    if isinstance(graph, str):
+        if graph != "auto":
+            raise ValueError(f'{argument}={graph!r}: the only name it takes is "auto"')
+        found = {"pattern": pattern_graph(observations, side=side)}
+        if features is not None and not isinstance(features, str):
+            found["features"] = feature_graph(features)
+        return found
+    if isinstance(graph, Mapping):
+        return {
+            str(name): as_adjacency(A, n, labels, f"{argument}[{name!r}]")
+            for name, A in graph.items()
+        }
+    return {"graph": as_adjacency(graph, n, labels, argument)}
+
+
+def _features(
+    features: Any, observations: Observations, side: str, n: int, argument: str
+) -> sp.csr_array | None:
+    if features is None:
+        return None
+    if isinstance(features, str):
+        if features != "pattern":
+            raise ValueError(f'{argument}={features!r}: the only name it takes is "pattern"')
+        return pattern_features(observations, side)
+    if sp.issparse(features):
+        F = sp.csr_array(features, dtype=np.float64)
+    else:
+        F, _ = encode_table(features)
+    if F.shape[0] != n:
+        raise ValueError(f"{argument} has {F.shape[0]} lines, but the data has {n} nodes there")
+    if not np.isfinite(F.data).all():
+        raise ValueError(f"{argument} must be finite; mark missing values in a data frame")
+    return _scaled(F)
+
+
+def pattern_features(observations: Observations, side: str) -> sp.csr_array:
+    """Which entries each node has, every line of unit length: implicit feedback, (n, p)."""
+    m, n = observations.shape
+    view = observations.by_row if side == "rows" else observations.by_col
+    shape = (m, n) if side == "rows" else (n, m)
+    counts: NDArray[np.int64] = np.diff(view.indptr)
+    data = np.repeat(1.0 / np.sqrt(np.maximum(counts, 1)), counts)
+    return sp.csr_array((data, view.indices, view.indptr), shape=shape)
+
+
+def _scaled(F: sp.csr_array) -> sp.csr_array:
+    """Features over the root mean square length of a line, so that one β suits any units."""
+    length = float(np.sqrt((F.data**2).sum() / max(F.shape[0], 1)))
+    return F / length if length > 0 else F
