@@ -50,7 +50,8 @@ class Covariance(NamedTuple):
 def outer_packed(F: Array) -> Array:
     """f_i f_iᵀ, packed: (n, k) to (n, k(k+1)/2)."""
     r, s = np.tril_indices(F.shape[1])
-    return F[:, r] * F[:, s]
+    # `take` keeps rows contiguous, which indexing does not: sums over rows run on this array.
+    return F.take(r, axis=1) * F.take(s, axis=1)
 
 
 def covariance(
