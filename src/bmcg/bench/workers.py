@@ -1,0 +1,149 @@
+"""Cells in processes of their own, so that one can be stopped, and memory be limited."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from .measuring import FAILED, NOT_RUN, Cell, measure, unfinished
+
+GIB = 2**30
+Done = Callable[[Cell, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a cell may take.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time of one cell.
+    memory : float
+        GiB of one worker's address space beyond what it has at the start; not enforced where
+        the system cannot.
+    budget : float or None
+        Seconds after which no further cell is started.
+    """
+
+    seconds: float = 1800.0
+    memory: float = 8.0
+    budget: float | None = None
+
+
+def run_cells(cells: Sequence[Cell], limits: Limits, jobs: int, done: Done) -> None:
+    """Measure cells and hand each result over as it comes.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Started in this order.
+    limits : Limits
+    jobs : int
+        Workers, each with one thread.
+    done : callable
+        Called in this process, one call at a time.
+    """
+    todo: queue.SimpleQueue[Cell] = queue.SimpleQueue()
+    for cell in cells:
+        todo.put(cell)
+    end = None if limits.budget is None else time.monotonic() + limits.budget
+    results: queue.SimpleQueue[tuple[Cell, dict[str, Any]]] = queue.SimpleQueue()
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_serve, args=(todo, results, limits, end, stop), daemon=True)
+        for _ in range(min(jobs, len(cells)))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in cells:
+            done(*results.get())
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _serve(
+    todo: queue.SimpleQueue[Cell],
+    results: queue.SimpleQueue[tuple[Cell, dict[str, Any]]],
+    limits: Limits,
+    end: float | None,
+    stop: threading.Event,
+) -> None:
+    """Feed one worker until nothing is left."""
+    worker: _Worker | None = None
+    while not stop.is_set():
+        try:
+            cell = todo.get_nowait()
+        except queue.Empty:
+            break
+        if end is not None and time.monotonic() > end:
+            results.put((cell, unfinished(NOT_RUN, "time")))
+            continue
+        worker = worker if worker is not None and worker.alive else _Worker(limits.memory)
+        results.put((cell, worker.run(cell, limits.seconds, stop)))
+    if worker is not None:
+        worker.end()
+
+
+class _Worker:
+    """A process that measures one cell after another."""
+
+    def __init__(self, memory: float) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, memory), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def run(self, cell: Cell, seconds: float, stop: threading.Event) -> dict[str, Any]:
+        begin = time.monotonic()
+        try:
+            self._pipe.send(cell)
+            while not self._pipe.poll(0.2):
+                if stop.is_set() or time.monotonic() - begin > seconds:
+                    self.end()
+                    return unfinished(FAILED, f"stopped after {seconds:.0f} s")
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            self.end()
+            return unfinished(FAILED, "the process died, most likely for lack of memory")
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _work(pipe: Connection, memory: float) -> None:
+    _limit_memory(memory)
+    with threadpool_limits(1):
+        while True:
+            try:
+                cell = pipe.recv()
+            except EOFError:
+                return
+            pipe.send(measure(cell))
+
+
+def _limit_memory(memory: float) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limit = int(memory * GIB)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
