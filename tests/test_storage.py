@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from bmcg import BMCG, Observations, load_model
 from bmcg.baselines import METHODS
 from bmcg.graphs import chain_graph
-from bmcg.storage import FORMAT, VERSION, ModelFileError, write_atomically
+from bmcg.storage import MODEL, ModelFileError, write_atomically
 
 M, N = 12, 9
 I, J = (a.ravel() for a in np.indices((M, N)))
@@ -147,11 +147,11 @@ def test_tensors_of_another_kind_are_refused(tmp_path):
         load_model(tmp_path / "plain")
 
 
-@pytest.mark.parametrize("version", [str(VERSION + 1), "0", "", "one"])
+@pytest.mark.parametrize("version", [str(MODEL.version + 1), "0", "", "one"])
 def test_another_version_is_refused_with_the_way_out(tmp_path, model, version):
     path = rewritten(model, tmp_path / "m", lambda meta, head, arr: meta.update(version=version))
     with pytest.raises(
-        ModelFileError, match=f"model format '{version}'.*reads {VERSION}.*fit again"
+        ModelFileError, match=f"model format '{version}'.*reads {MODEL.version}.*fit again"
     ):
         load_model(path)
 
@@ -175,8 +175,8 @@ def test_damaged_headers_and_arrays_are_refused(tmp_path, model, change, message
 def test_a_file_says_what_it_is(tmp_path, model):
     model.save(tmp_path / "m")
     with safe_open(tmp_path / "m", framework="numpy") as file:
-        assert file.metadata()["format"] == FORMAT
-        assert file.metadata()["version"] == str(VERSION)
+        assert file.metadata()["format"] == MODEL.format
+        assert file.metadata()["version"] == str(MODEL.version)
 
 
 def test_missing_files_and_folders_are_refused(tmp_path, model):

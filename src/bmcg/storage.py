@@ -7,22 +7,54 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-FORMAT = "bmcg-model"
-VERSION = 1
-
 
 class ModelFileError(ValueError):
     """A file that is not a model of this package, or not one this version can read."""
 
 
-def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
+class CheckpointError(ValueError):
+    """A file that is not a checkpoint, or not one that the fit at hand can go on from."""
+
+
+class Kind(NamedTuple):
+    """A kind of file, with what to say of one that cannot be read."""
+
+    format: str
+    version: int
+    word: str
+    error: type[ValueError]
+    broken: str
+    foreign: str
+
+
+MODEL = Kind(
+    "bmcg-model",
+    1,
+    "model",
+    ModelFileError,
+    "save the model again",
+    "load it with the version that wrote it, or fit again",
+)
+CHECKPOINT = Kind(
+    "bmcg-checkpoint",
+    1,
+    "checkpoint",
+    CheckpointError,
+    "remove it and fit from the beginning",
+    "go on with the version that wrote it, or remove it and fit from the beginning",
+)
+
+
+def write_atomically(
+    path: str | os.PathLike[str], write: Any, temporary: str | os.PathLike[str] | None = None
+) -> None:
     """Call `write(temporary_path)`, then move the result to its name in one step.
 
     Parameters
@@ -31,15 +63,22 @@ def write_atomically(path: str | os.PathLike[str], write: Any) -> None:
         The final name. It is either the old file or the complete new one, at any moment.
     write : callable
         Receives a path in the same folder.
+    temporary : path-like, optional
+        That path, for a file that is written again and again: a killed program then leaves
+        one stray file at most, which the next write takes. A new name by default.
     """
     final = Path(path)
     check_writable(final)
-    handle, temporary = tempfile.mkstemp(
-        prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
-    )
-    os.close(handle)
+    if temporary is None:
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
+        )
+        os.close(handle)
     try:
         write(temporary)
+        # Else a power cut could leave the name with nothing behind it.
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
         # A temporary file is private, and a writer may put another in its place; the result
         # gets the permissions any new file would.
         mask = os.umask(0)
@@ -66,9 +105,19 @@ def write_model(
     path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
 ) -> None:
     """Write arrays and a JSON header to one safetensors file, atomically."""
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": json.dumps(header)}
+    write_atomically(path, lambda temporary: write_tensors(temporary, arrays, header, MODEL))
+
+
+def write_tensors(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, NDArray[Any]],
+    header: Mapping[str, Any],
+    kind: Kind,
+) -> None:
+    """Write arrays and a JSON header to one safetensors file of some kind."""
+    metadata = {"format": kind.format, "version": str(kind.version), "header": json.dumps(header)}
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_atomically(path, lambda temporary: save_file(tensors, temporary, metadata=metadata))
+    save_file(tensors, path, metadata=metadata)
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -79,30 +128,37 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     arrays : dict of ndarray
     header : dict
     """
+    return read_tensors(path, MODEL)
+
+
+def read_tensors(
+    path: str | os.PathLike[str], kind: Kind
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Read what `write_tensors` wrote; a file of another kind or version is refused."""
     name = Path(path)
     if name.is_dir():
-        raise ModelFileError(f"{name} is a folder, not a model file")
+        raise kind.error(f"{name} is a folder, not a {kind.word} file")
     if not name.is_file():
-        raise FileNotFoundError(f"no model file at {name}")
+        raise FileNotFoundError(f"no {kind.word} file at {name}")
     try:
         with safe_open(name, framework="numpy") as file:
             metadata = file.metadata() or {}
-            _check_format(name, metadata)
+            _check_format(name, metadata, kind)
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         header = json.loads(metadata["header"])
     except (SafetensorError, json.JSONDecodeError) as error:
-        raise ModelFileError(
-            f"{name} is not a complete model file ({error}); save the model again"
+        raise kind.error(
+            f"{name} is not a complete {kind.word} file ({error}); {kind.broken}"
         ) from None
     return arrays, header
 
 
-def _check_format(name: Path, metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT or "header" not in metadata:
-        raise ModelFileError(f"{name} is a safetensors file, but not a bmcg model")
+def _check_format(name: Path, metadata: Mapping[str, str], kind: Kind) -> None:
+    if metadata.get("format") != kind.format or "header" not in metadata:
+        raise kind.error(f"{name} is a safetensors file, but not a bmcg {kind.word}")
     version = metadata.get("version", "")
-    if version != str(VERSION):
-        raise ModelFileError(
-            f"{name} has model format {version!r}, this version of bmcg reads {VERSION}: "
-            "load it with the version that wrote it, or fit again"
+    if version != str(kind.version):
+        raise kind.error(
+            f"{name} has {kind.word} format {version!r}, this version of bmcg reads "
+            f"{kind.version}: {kind.foreign}"
         )
