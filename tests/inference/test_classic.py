@@ -46,11 +46,14 @@ def test_both_estimators_end_at_the_same_matrix():
     X = truth + 0.1 * rng.normal(size=truth.shape)
     X[rng.random(X.shape) < 0.4] = np.nan
     X /= np.sqrt(np.nanmean(X**2))
-    ours = BMCG(rank=2, posterior="row", tol=1e-12, max_sweeps=300, random_state=0, n_jobs=1)
+    ours = BMCG(
+        rank=2, posterior="row", bias=False, tol=1e-12, max_sweeps=300, random_state=0, n_jobs=1
+    )
     theirs = VBMC(rank=2, tol=1e-16, max_iter=300, random_state=0, n_jobs=1)
     ours.fit(X)
     theirs.fit(X)
     assert ours.rank_ == theirs.rank_ == 2
     assert ours.noise_std_ == pytest.approx(theirs.noise_std_, rel=1e-4)
-    np.testing.assert_allclose(ours.complete(), theirs.complete(), atol=1e-3)
+    # Without our change of basis the other creeps towards the common end.
+    np.testing.assert_allclose(ours.complete(), theirs.complete(), atol=5e-3)
     assert ours.elbo_trace_[-1] == pytest.approx(theirs.elbo_trace_[-1], rel=1e-4)

@@ -1,0 +1,117 @@
+"""A side's prior as an operator is the dense matrix it stands for, features included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.inference.small import bound, make_problem, single_updates, start
+
+from bmcg.graphs import knn_graph
+from bmcg.graphs.precision import graph_precision
+from bmcg.kernels.reference import pack, unpack
+from bmcg.kernels.threads import Workers
+from bmcg.linalg import system as module
+from bmcg.linalg.engines import DenseEngine
+from bmcg.linalg.system import feature_map, mean_system, with_features
+
+POOL = Workers(1)
+N, P, BETA = 9, 4, 0.7
+WAYS = ["integrated", "nodes"]
+
+
+def features(seed=0):
+    rng = np.random.default_rng(seed)
+    return sp.csr_array(rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.7))
+
+
+def prior_of(way, monkeypatch, L=None):
+    """The prior with features, their weights integrated out or kept as nodes."""
+    if way == "nodes":
+        monkeypatch.setattr(module, "DENSE_FEATURES", 0)
+    if L is None:
+        points = np.random.default_rng(1).normal(size=(N, 2))
+        L = graph_precision(knn_graph(points, n_neighbors=3), 0.2)
+    bare = DenseEngine(POOL).prepare(L)
+    return with_features(bare, feature_map(features(), POOL), BETA)
+
+
+def dense(prior, way):
+    """K from its definition."""
+    L, F = prior.precision.toarray(), features().toarray()
+    A = F.T @ L @ F + BETA * np.eye(P)
+    if way == "integrated":
+        return L - L @ F @ np.linalg.solve(A, F.T @ L)
+    return np.block([[L, -L @ F], [-F.T @ L, A]])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_product_diagonal_and_log_determinant_are_those_of_the_dense_matrix(way, monkeypatch):
+    prior = prior_of(way, monkeypatch)
+    K = dense(prior, way)
+    assert prior.n_nodes == len(K)
+    np.testing.assert_allclose(prior.product(np.eye(len(K))), K, atol=1e-12)
+    np.testing.assert_allclose(
+        prior.neighbours(np.eye(len(K))), K - np.diag(np.diag(K)), atol=1e-12
+    )
+    np.testing.assert_allclose(prior.diagonal, np.diag(K), rtol=1e-12)
+    assert prior.log_det == pytest.approx(np.linalg.slogdet(K)[1], rel=1e-10)
+
+
+def test_integrated_features_are_the_marginal_of_features_as_nodes(monkeypatch):
+    """U = F B + P: the covariance of U is F Fᵀ/β + L⁻¹ either way."""
+    prior = prior_of("integrated", monkeypatch)
+    F, L = features().toarray(), prior.precision.toarray()
+    covariance = F @ F.T / BETA + np.linalg.inv(L)
+    np.testing.assert_allclose(np.linalg.inv(dense(prior, "integrated")), covariance, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.inv(dense(prior, "nodes"))[:N, :N], covariance, atol=1e-9)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_noise_has_the_covariance_of_the_precision(way, monkeypatch):
+    prior = prior_of(way, monkeypatch)
+    K, count = dense(prior, way), 40_000
+    draws = prior.noise(np.random.default_rng(0), count)
+    scale = np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    error = (draws @ draws.T / count - K) / scale
+    assert np.abs(error).max() < 5 * np.sqrt(2 / count)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_mean_system_is_its_definition(way, monkeypatch):
+    prior = prior_of(way, monkeypatch)
+    rng, k, tau = np.random.default_rng(2), 3, 1.4
+    lam = np.array([0.3, 1.0, 4.0])
+    half = rng.normal(size=(N, k, k))
+    G = half @ half.transpose(0, 2, 1)
+    system = mean_system(pack(G), tau, lam, prior, POOL)
+    Q = np.kron(dense(prior, way), np.diag(lam))
+    blocks = []
+    for i in range(prior.n_nodes):
+        at = slice(i * k, (i + 1) * k)
+        if i < N:
+            Q[at, at] += tau * G[i]
+        blocks.append(Q[at, at])
+    X = rng.normal(size=(prior.n_nodes, k))
+    np.testing.assert_allclose(system.apply(X).ravel(), Q @ X.ravel(), atol=1e-10)
+    np.testing.assert_allclose(unpack(system.blocks), blocks[:N], atol=1e-10)
+    log_det = sum(np.linalg.slogdet(block)[1] for block in blocks)
+    assert system.log_det == pytest.approx(log_det, rel=1e-10)
+    solved = system.solve(X, None, 0.0, 500).x
+    np.testing.assert_allclose(solved.ravel(), np.linalg.solve(Q, X.ravel()), atol=1e-8)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_bound_never_falls_with_features_in_the_row_family(way, monkeypatch):
+    problem = make_problem()
+    prior = prior_of(way, monkeypatch, problem.rows.prior.precision)
+    problem = replace(problem, rows=replace(problem.rows, prior=prior))
+    state = start(problem, "row")
+    last = bound(problem, state)
+    for _ in range(10):
+        for name, new in single_updates(problem, "row", state):
+            now, state = bound(problem, new), new
+            assert now >= last - 1e-9 * abs(last), name
+            last = now
