@@ -13,17 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .checkpoints import Checkpoint, identify, open_checkpoint
 from .inference.families import FAMILIES, Family
-from .inference.run import (
-    Fit,
-    GraphWeight,
-    Settings,
-    SideInput,
-    Start,
-    biases_pay,
-    graph_weights,
-    run,
-)
+from .inference.fit import Fit, Settings, SideInput, Start
+from .inference.run import biases_pay, run
+from .inference.weights import GraphWeight, graph_weights
 from .kernels.threads import count_jobs, workers
 from .linalg.engines import ENGINES, EngineName
 from .observations import Observations
@@ -78,6 +72,12 @@ class BMCG(ServingModel):
         Threads; all cores by default.
     verbose : bool
         Show progress also when the output is not a terminal.
+    checkpoint : path-like or None
+        File that a long fit is written to every two minutes, and where Ctrl-C ends it. A file
+        that exists is not replaced unless the fit goes on from it.
+    resume : bool
+        Go on from `checkpoint`, exactly as if the fit had never stopped. Data, graphs and
+        settings must be the same; `max_sweeps` and `tol` may change.
 
     Attributes
     ----------
@@ -148,6 +148,8 @@ class BMCG(ServingModel):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> None:
         self.rank = rank
         self.posterior = posterior
@@ -161,6 +163,8 @@ class BMCG(ServingModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.resume = resume
 
     def fit(
         self,
@@ -301,14 +305,37 @@ class BMCG(ServingModel):
         learn = rows.judged or cols.judged if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, bool(learn))
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
+        kept = self._open_checkpoint(observations, *sides, settings)
+        mark = None if kept is None else kept.mark
         with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
             bias = self.bias
-            if bias == "auto":
+            if kept is not None and mark is not None:
+                bias, settings = mark.state.biased, replace(settings, seed=kept.identity.seed)
+            elif bias == "auto":
                 bias = biases_pay(observations, *sides, settings, pool)
             settings = replace(settings, bias=bool(bias))
-            fit = run(observations, *sides, settings, pool=pool, callback=show)
-        self._note(fit)
+            fit = run(
+                observations, *sides, settings, pool=pool, callback=show, resume=mark, keep=kept
+            )
+        if kept is not None:
+            kept.finish(fit)
+        self._note(fit, "" if kept is None else kept.advice)
         return Posterior.from_fit(fit, self.posterior, self._limits(observations))
+
+    def _open_checkpoint(
+        self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
+    ) -> Checkpoint | None:
+        fixed = {"posterior": settings.family, "rank": settings.rank, "ridge": float(self.ridge)}
+        fixed |= {"engine": self.engine, "bias": self.bias, "learn_graphs": settings.learn}
+        if self.checkpoint is None and not self.resume:
+            return None
+        return open_checkpoint(
+            self.checkpoint,
+            self.resume,
+            identify(observations, rows, cols, fixed, settings.seed),
+            self.max_sweeps,
+            isinstance(self.random_state, numbers.Integral),
+        )
 
     def _resume(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
@@ -341,7 +368,7 @@ class BMCG(ServingModel):
         low, high = self.value_range
         return float(low), float(high)
 
-    def _note(self, fit: Fit) -> None:
+    def _note(self, fit: Fit, advice: str = "") -> None:
         self.elbo_trace_ = np.asarray(fit.trace)
         self.rank_trace_ = np.asarray(fit.ranks)
         self.converged_ = fit.converged
@@ -353,14 +380,15 @@ class BMCG(ServingModel):
         )
         if fit.interrupted:
             warnings.warn(
-                f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them",
+                f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
+                f"{advice}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         elif not fit.converged:
             warnings.warn(
                 f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
-                "predictions are usable, more sweeps may improve them",
+                f"predictions are usable, more sweeps may improve them{advice}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -371,6 +399,9 @@ class BMCG(ServingModel):
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = super()._state()
         arrays |= {"elbo_trace": self.elbo_trace_, "rank_trace": self.rank_trace_}
+        # Where a fit was kept is no part of the model.
+        for name in ("checkpoint", "resume"):
+            header["parameters"].pop(name, None)
         header["fit"] = {name: getattr(self, name) for name in self._fitted_numbers}
         return arrays, header
 

@@ -39,7 +39,7 @@ class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, bias, learn_graphs, value_range, \
-random_state, n_jobs, verbose
+random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -96,6 +96,8 @@ random_state, n_jobs, verbose
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> None:
         self.rank = rank
         self.posterior = posterior
@@ -111,6 +113,8 @@ random_state, n_jobs, verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.resume = resume
 
     def fit(self, X: Any, y: Any = None, row_graph: Any = None) -> Self:
         """Learn columns, noise and rank from the observed entries.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .graphs.precision import Precision, identity_precision
 from .inference.design import with_constant
 from .inference.families import Family, outer_packed
+from .inference.fit import Fit, Start
 from .inference.foldin import fold_in_rows
 from .inference.pruning import select
-from .inference.run import Fit, Start
 from .inference.state import Factors, Gamma, State, side_lam
 from .kernels import passes
 from .kernels.passes import Side

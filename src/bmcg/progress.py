@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from .inference.run import Progress as Sweep
+from .inference.fit import Progress as Sweep
 
 # A fit that ends sooner than this shows nothing.
 QUIET_SECONDS = 2.0

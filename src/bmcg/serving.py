@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from .base import MatrixCompleter, locate
 from .folding import Which, fold_in, merged, read_newcomers
 from .graphs.precision import GraphStack, Precision, stack_graphs
-from .inference.run import GraphWeight, SideInput, Start
+from .inference.fit import SideInput, Start
+from .inference.weights import GraphWeight
 from .kernels.threads import workers
 from .labels import Labels
 from .observations import Observations

@@ -13,7 +13,7 @@ from .graphs import feature_graph, pattern_graph
 from .graphs.adjacency import as_adjacency
 from .graphs.precision import stack_graphs
 from .graphs.table import encode_table
-from .inference.run import SideInput
+from .inference.fit import SideInput
 from .labels import Labels
 from .observations import Observations
 

@@ -76,5 +76,9 @@ def load_chr22(
         ),
         licence="None stated; HapMap data, for research.",
     )
-    rows = knn_graph(M, weights="binary") if graph == "complete" else observed_value_graph(found.observations)
+    rows = (
+        knn_graph(M, weights="binary")
+        if graph == "complete"
+        else observed_value_graph(found.observations)
+    )
     return replace(found, row_graph=rows)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..graphs.precision import GraphStack
 from ..kernels.passes import Side
 from ..kernels.threads import Workers
-from ..linalg.engines import EngineName, choose_engine
+from ..linalg.engines import choose_engine
 from ..linalg.system import feature_map
 from ..observations import Observations, View
 from . import families
 from .elbo import elbo
-from .families import Family
+from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .mark import Mark, SideMark
 from .pruning import drop, surplus
 from .rotation import rotate
 from .start import grow, initial_state
 from .state import State, side_lam
 from .strengths import SideModel, Strengths, learn_strengths, shares
-from .updates import FactorUpdate, Half, Prior, sweep
+from .updates import FactorUpdate, Half, sweep
 
 Array = NDArray[np.float64]
 
@@ -43,148 +41,6 @@ TRIAL_SWEEPS = 8
 TRIAL_RANK = 8
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a fit is asked to do.
-
-    Attributes
-    ----------
-    family : {"column", "row", "joint"}
-    rank : int
-        Most columns.
-    max_sweeps : int
-    tol : float
-        Stop when a sweep's relative gain of the bound falls below this.
-    engine : {"auto", "dense", "sparse", "monte_carlo"}
-    seed : int
-    bias : bool
-    learn : bool
-        Whether strengths of graphs, ridge and features are learned.
-    prior : Prior
-    """
-
-    family: Family = "row"
-    rank: int = 100
-    max_sweeps: int = 200
-    tol: float = 1e-5
-    engine: EngineName = "auto"
-    seed: int = 0
-    bias: bool = False
-    learn: bool = False
-    prior: Prior = field(default_factory=Prior)
-
-
-@dataclass(frozen=True)
-class SideInput:
-    """What is known of one side besides its observations.
-
-    Attributes
-    ----------
-    stack : GraphStack
-        Its graphs; none is an identity prior.
-    ridge : float
-        Where the ridge starts, or stays.
-    features : csr_array of shape (n, p) or None
-    """
-
-    stack: GraphStack
-    ridge: float
-    features: sp.csr_array | None = None
-
-
-@dataclass(frozen=True)
-class Start:
-    """An earlier fit to go on from.
-
-    Attributes
-    ----------
-    state : State
-    offset, scale : float
-        What its units are.
-    """
-
-    state: State
-    offset: float
-    scale: float
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a running fit stands after a sweep."""
-
-    sweep: int
-    elbo: float
-    gain: float
-    rank: int
-    noise_std: float
-    seconds: float
-    state: State
-
-
-@dataclass(frozen=True)
-class FittedSide:
-    """One side at the end of a fit.
-
-    Attributes
-    ----------
-    half : Half
-    stack : GraphStack
-    n_columns : int
-        Columns of the side, its bias included.
-    strengths : Strengths
-    graph_shares : ndarray of shape (n_graphs,)
-        Share of the prior that each graph determines.
-    ridge_share : float
-    feature_share : float
-        Share of the rows' energy that the features explain; NaN without features.
-    feature_weights : ndarray of shape (p, k)
-        ⟨B⟩; empty without features.
-    data_precision : ndarray
-        What the observations add to the prior precision, as the family keeps it:
-        τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
-    """
-
-    half: Half
-    stack: GraphStack
-    n_columns: int
-    strengths: Strengths
-    graph_shares: Array
-    ridge_share: float
-    feature_share: float
-    feature_weights: Array
-    data_precision: Array
-
-
-@dataclass(frozen=True)
-class Fit:
-    """How a fit ended.
-
-    Attributes
-    ----------
-    state : State
-        Of the data less its offset, in units of its root mean square.
-    offset, scale : float
-    trace : tuple of float
-        The bound after every sweep, in the data's units.
-    ranks : tuple of int
-        Columns after every sweep.
-    converged : bool
-    interrupted : bool
-        Whether Ctrl-C ended it.
-    rows, cols : FittedSide
-    """
-
-    state: State
-    offset: float
-    scale: float
-    trace: tuple[float, ...]
-    ranks: tuple[int, ...]
-    converged: bool
-    interrupted: bool
-    rows: FittedSide
-    cols: FittedSide
-
-
 def run(
     observations: Observations,
     rows: SideInput,
@@ -194,6 +50,8 @@ def run(
     pool: Workers,
     callback: Callable[[Progress], None] | None = None,
     start: Start | None = None,
+    resume: Mark | None = None,
+    keep: Callable[[Mark], None] | None = None,
 ) -> Fit:
     """Fit the model.
 
@@ -207,6 +65,10 @@ def run(
         Receives a `Progress` after every sweep.
     start : Start, optional
         Go on from there, in its units: columns may go, none are added.
+    resume : Mark, optional
+        Go on exactly as the fit that left this mark would have.
+    keep : callable, optional
+        Receives a `Mark` before every sweep but the first.
 
     Returns
     -------
@@ -225,50 +87,10 @@ def run(
                 ((observations.by_row, rows), (observations.by_col, cols))
             )
         ]
-        loop = _Loop(sides[0], sides[1], settings, offset, scale, callback)
+        loop = _Loop(sides[0], sides[1], settings, offset, scale, callback, keep)
+        if resume is not None:
+            loop.restore(resume)
         return loop.run(None if start is None else start.state)
-
-
-class GraphWeight(NamedTuple):
-    """How much a graph, the ridge or the features of a side count.
-
-    Attributes
-    ----------
-    strength : float
-        w_g, the ridge ε, or the features' precision β.
-    share : float
-        Share of the prior's degrees of freedom it determines; NaN for features.
-    log_std : float
-        Standard error of the logarithm of the strength, from the curvature of the bound
-        were every degree of freedom it determines independent; NaN for features.
-    sentence : str
-        What that means.
-    """
-
-    strength: float
-    share: float
-    log_std: float
-    sentence: str
-
-
-def graph_weights(side: FittedSide) -> dict[str, GraphWeight]:
-    """The learned weights of one side by name, the ridge and the features included."""
-    stack, k = side.stack, side.n_columns
-    parts = [*zip(stack.names, side.strengths.graphs, side.graph_shares, strict=True)]
-    parts.append(("ridge", side.strengths.ridge, side.ridge_share))
-    out = {}
-    for name, strength, share in parts:
-        count = max(float(share) * stack.n * k, 1e-300)
-        used = "not used" if share < 0.01 else f"determines {100 * share:.0f} % of the prior"
-        out[name] = GraphWeight(
-            float(strength), float(share), float(min(np.sqrt(2.0 / count), 1e3)), f"{name}: {used}"
-        )
-    if side.half.prior.features is not None:
-        explained = f"features: explain {100 * side.feature_share:.0f} % of the rows' factors"
-        out["features"] = GraphWeight(
-            side.strengths.beta, side.feature_share, float("nan"), explained
-        )
-    return out
 
 
 def biases_pay(
@@ -282,10 +104,13 @@ def biases_pay(
         family="row",
         learn=False,
     )
-    bounds = [
-        run(observations, rows, cols, replace(short, bias=bias), pool=pool).trace[-1]
-        for bias in (False, True)
-    ]
+    bounds = []
+    for bias in (False, True):
+        fit = run(observations, rows, cols, replace(short, bias=bias), pool=pool)
+        if fit.interrupted:
+            # A trial has nothing to save: the interrupt is the caller's.
+            raise KeyboardInterrupt
+        bounds.append(fit.trace[-1])
     return bounds[1] > bounds[0]
 
 
@@ -332,6 +157,16 @@ class _Side:
                 self.model, self.strengths, self.half, update, lam
             )
 
+    def mark(self) -> SideMark:
+        return SideMark(self.strengths, getattr(self.model.engine, "draws", None))
+
+    def restore(self, mark: SideMark) -> None:
+        self.strengths = mark.strengths
+        self.half = replace(self.half, prior=self.model.prior(mark.strengths))
+        if mark.draws is not None:
+            # Last: the prior's own log-determinant may have used the engine.
+            self.model.engine.draws = mark.draws  # type: ignore[attr-defined]
+
     def finished(self, mean: Array) -> FittedSide:
         """What the fit leaves of this side; mean (n_nodes, k) are its means."""
         graphs, ridge = shares(self.model, self.strengths, self.half.prior)
@@ -364,39 +199,46 @@ class _Loop:
         offset: float,
         scale: float,
         callback: Callable[[Progress], None] | None,
+        keep: Callable[[Mark], None] | None,
     ) -> None:
         self.rows, self.cols, self.settings = rows, cols, settings
         self.offset, self.scale = offset, scale
-        self.callback = callback
+        self.callback, self.keep = callback, keep
         self.n_observed = len(rows.half.side.values)
         # The bound of the data itself, not of the data over its scale.
         self.shift = -self.n_observed * float(np.log(scale))
         self.trace: list[float] = []
         self.ranks: list[int] = []
         self.started = time.perf_counter()
+        self.best: State | None = None
+        self.mark: Mark | None = None
+
+    def restore(self, mark: Mark) -> None:
+        self.rows.restore(mark.rows)
+        self.cols.restore(mark.cols)
+        self.trace, self.ranks = list(mark.trace), list(mark.ranks)
+        self.mark = mark
 
     def run(self, start: State | None = None) -> Fit:
         settings = self.settings
-        self.may_grow = start is None
-        state = start or initial_state(
-            self.rows.half,
-            self.cols.half,
-            settings.family,
-            min(settings.rank, FIRST_RANK),
-            settings.seed,
-            settings.bias,
-        )
+        if self.mark is not None:
+            state, self.may_grow = self.mark.state, self.mark.may_grow
+        else:
+            state, self.may_grow = start or self._first_state(), start is None
         converged = interrupted = False
         try:
-            for number in range(settings.max_sweeps):
+            for number in range(len(self.trace), settings.max_sweeps):
                 last_sweep = number + 1 == settings.max_sweeps
                 state, converged = self._step(state, number, last_sweep)
                 if converged:
                     break
+                if not last_sweep:
+                    self._leave_mark(state)
         except KeyboardInterrupt:
-            if not self.trace:
+            if self.best is None:
                 raise
             interrupted = True
+        assert self.best is not None
         return Fit(
             self.best,
             self.offset,
@@ -407,7 +249,31 @@ class _Loop:
             interrupted,
             self.rows.finished(self.best.rows.mean),
             self.cols.finished(self.best.cols.mean),
+            None if converged else self.mark,
         )
+
+    def _first_state(self) -> State:
+        settings = self.settings
+        return initial_state(
+            self.rows.half,
+            self.cols.half,
+            settings.family,
+            min(settings.rank, FIRST_RANK),
+            settings.seed,
+            settings.bias,
+        )
+
+    def _leave_mark(self, state: State) -> None:
+        self.mark = Mark(
+            state,
+            self.rows.mark(),
+            self.cols.mark(),
+            tuple(self.trace),
+            tuple(self.ranks),
+            self.may_grow,
+        )
+        if self.keep is not None:
+            self.keep(self.mark)
 
     def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:
         settings = self.settings
@@ -427,8 +293,11 @@ class _Loop:
         changed = self._reshape(state, U, V, number)
         if changed is not None:
             return changed, False
-        size = max(abs(self.trace[-1]), self.n_observed)
-        return state, gain <= settings.tol * size
+        return state, gain <= self._target()
+
+    def _target(self) -> float:
+        """The gain below which the fit ends."""
+        return self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
 
     def _keep(self, state: State, U: FactorUpdate, V: FactorUpdate, tau: float) -> None:
         self.best = state
@@ -446,7 +315,9 @@ class _Loop:
         if self.callback is not None:
             noise = self.scale / float(np.sqrt(state.tau.mean))
             seconds = time.perf_counter() - self.started
-            self.callback(Progress(number + 1, bound, gain, state.rank, noise, seconds, state))
+            self.callback(
+                Progress(number + 1, bound, gain, self._target(), state.rank, noise, seconds, state)
+            )
         return gain
 
     def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:

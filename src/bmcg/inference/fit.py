@@ -1,0 +1,165 @@
+"""What goes into a fit and what comes out of it, frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graphs.precision import GraphStack
+from ..linalg.engines import EngineName
+from .families import Family
+from .mark import Mark
+from .state import State
+from .strengths import Strengths
+from .updates import Half, Prior
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a fit is asked to do.
+
+    Attributes
+    ----------
+    family : {"column", "row", "joint"}
+    rank : int
+        Most columns.
+    max_sweeps : int
+    tol : float
+        Stop when a sweep's relative gain of the bound falls below this.
+    engine : {"auto", "dense", "sparse", "monte_carlo"}
+    seed : int
+    bias : bool
+    learn : bool
+        Whether strengths of graphs, ridge and features are learned.
+    prior : Prior
+    """
+
+    family: Family = "row"
+    rank: int = 100
+    max_sweeps: int = 200
+    tol: float = 1e-5
+    engine: EngineName = "auto"
+    seed: int = 0
+    bias: bool = False
+    learn: bool = False
+    prior: Prior = field(default_factory=Prior)
+
+
+@dataclass(frozen=True)
+class SideInput:
+    """What is known of one side besides its observations.
+
+    Attributes
+    ----------
+    stack : GraphStack
+        Its graphs; none is an identity prior.
+    ridge : float
+        Where the ridge starts, or stays.
+    features : csr_array of shape (n, p) or None
+    """
+
+    stack: GraphStack
+    ridge: float
+    features: sp.csr_array | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """An earlier fit to go on from.
+
+    Attributes
+    ----------
+    state : State
+    offset, scale : float
+        What its units are.
+    """
+
+    state: State
+    offset: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a running fit stands after a sweep; it ends when the gain is below `target`."""
+
+    sweep: int
+    elbo: float
+    gain: float
+    target: float
+    rank: int
+    noise_std: float
+    seconds: float
+    state: State
+
+
+@dataclass(frozen=True)
+class FittedSide:
+    """One side at the end of a fit.
+
+    Attributes
+    ----------
+    half : Half
+    stack : GraphStack
+    n_columns : int
+        Columns of the side, its bias included.
+    strengths : Strengths
+    graph_shares : ndarray of shape (n_graphs,)
+        Share of the prior that each graph determines.
+    ridge_share : float
+    feature_share : float
+        Share of the rows' energy that the features explain; NaN without features.
+    feature_weights : ndarray of shape (p, k)
+        ⟨B⟩; empty without features.
+    data_precision : ndarray
+        What the observations add to the prior precision, as the family keeps it:
+        τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
+    """
+
+    half: Half
+    stack: GraphStack
+    n_columns: int
+    strengths: Strengths
+    graph_shares: Array
+    ridge_share: float
+    feature_share: float
+    feature_weights: Array
+    data_precision: Array
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a fit ended.
+
+    Attributes
+    ----------
+    state : State
+        Of the data less its offset, in units of its root mean square.
+    offset, scale : float
+    trace : tuple of float
+        The bound after every sweep, in the data's units.
+    ranks : tuple of int
+        Columns after every sweep.
+    converged : bool
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    rows, cols : FittedSide
+    mark : Mark or None
+        Where a fit that did not converge can be taken up again.
+    """
+
+    state: State
+    offset: float
+    scale: float
+    trace: tuple[float, ...]
+    ranks: tuple[int, ...]
+    converged: bool
+    interrupted: bool
+    rows: FittedSide
+    cols: FittedSide
+    mark: Mark | None
