@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..storage import write_atomically
 from .experiments import LOWER_IS_BETTER, METRIC_NAMES, Case
@@ -63,7 +64,7 @@ def dots(summary: Summary, group: str) -> Figure:
         _dot_panel(ax, summary, case, labels)
     for ax in axes[:, 0]:
         ax.set_yticks(range(len(labels)), [SHORT.get(label, label) for label in labels], fontsize=8)
-        ax.invert_yaxis() if ax is axes[0, 0] else None
+    axes[0, 0].invert_yaxis()  # shared by all panels
     printed = any(summary.published(case, label) for case in cases for label in labels)
     title = group + (" – filled: ours, hollow: the paper's" if printed else "")
     figure.suptitle(title, fontsize=10, color=INK)
@@ -77,8 +78,7 @@ def _dot_panel(ax: Any, summary: Summary, case: Case, labels: Sequence[str]) -> 
         figure, printed = summary.figure(case, label), summary.published(case, label)
         if printed is not None:
             values.append(printed)
-            if "(tuned)" not in label:
-                ax.plot(printed, at, "o", mfc="white", mec=colour, ms=5.5, zorder=2)
+            ax.plot(printed, at, "o", mfc="white", mec=colour, ms=5.5, zorder=2)
         if figure is None or figure.mean is None:
             ax.text(0.02, at, "no result", fontsize=6.5, color=GREY, va="center",
                     transform=ax.get_yaxis_transform())  # fmt: skip
@@ -87,6 +87,7 @@ def _dot_panel(ax: Any, summary: Summary, case: Case, labels: Sequence[str]) -> 
         ax.errorbar(figure.mean, at, xerr=figure.spread, fmt="o", color=colour, ms=5.5, zorder=3)
     if values and min(values) > 0 and max(values) / min(values) > 4 and case.metric != "psnr":
         ax.set_xscale("log")
+        _plain_log(ax.xaxis, (1.0, 3.0))
     _tidy(ax)
     ax.grid(axis="x", color=GRID)
     ax.set_title(case.name, fontsize=9)
@@ -107,6 +108,7 @@ def curves(summary: Summary, groups: Sequence[str], xlabels: Sequence[str]) -> F
         metric = summary.columns(group)[0].metric
         if metric != "psnr":
             ax.set_yscale("log")
+            _plain_log(ax.yaxis, (1.0, 2.0, 5.0))
         _tidy(ax)
         ax.grid(color=GRID)
         ax.set_title(group, fontsize=9)
@@ -148,7 +150,7 @@ def picture_grid(rows: list[Row], labels: Sequence[str]) -> Figure:
     found = {(row["case"], row["label"]): row for row in rows}
     cases = list(dict.fromkeys(row["case"] for row in rows))
     heads = ["truth", "observed", *labels]
-    figure = Figure(figsize=(1.75 * len(heads), 2.05 * len(cases)), layout="constrained")
+    figure = Figure(figsize=(1.5 * len(heads), 1.8 * len(cases)), layout="constrained")
     axes = figure.subplots(len(cases), len(heads), squeeze=False)
     for line, case in zip(axes, cases, strict=True):
         some = next(row for row in rows if row["case"] == case)
@@ -177,7 +179,7 @@ def prior_figures(rows: list[Row]) -> dict[str, Figure]:
         part = [row for row in rows if row["figure"] == "density" and row["prior"] == prior]
         axis = sorted({row["w1"] for row in part})
         value = np.array([row["value"] for row in part]).reshape(len(axis), -1)
-        shown = ax.contourf(axis, axis, np.clip(value, -1.0, 3.0), np.linspace(-1.0, 3.0, 17),
+        shown = ax.contourf(axis, axis, np.clip(value, -1.5, 4.5), np.linspace(-1.5, 4.5, 25),
                             cmap="magma")  # fmt: skip
         ax.set_aspect("equal")
         ax.set_title(title, fontsize=10)
@@ -213,6 +215,13 @@ def _image(ax: Any, png: bytes | None, title: str) -> None:
         ax.imshow(Image.open(io.BytesIO(png)), cmap="gray", vmin=0, vmax=255)
     else:
         ax.set_facecolor(GRID)
+
+
+def _plain_log(axis: Any, steps: tuple[float, ...]) -> None:
+    """Ticks of a logarithmic axis as plain numbers."""
+    axis.set_major_locator(LogLocator(10.0, subs=steps))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _tidy(ax: Any) -> None:

@@ -34,6 +34,8 @@ TUNING_GRIDS: dict[str, dict[str, list[Any]]] = {
     "KPMF": {"kernel_weight": [0.3, 4.0], "noise_variance": [0.05, 0.8]},
     "BPMF": {"rank": [5, 10], "noise_precision": [2.0, "learn"]},
 }
+# Measured last for each seed: minutes where the others take seconds.
+SLOW = ("MC on Graphs", "BMC-GP-GAMP", "VBMC")
 # Iterations of a quick run, where only the machinery matters.
 QUICK_LIMITS = {"max_sweeps": 3, "max_iter": 3, "pmf_iter": 3}
 

@@ -22,7 +22,9 @@ REACH = 2.0
 
 
 def log_prior(w: Array, L: Array, shape: float, rate: float) -> Array:
-    """Marginal prior of a column up to a constant, Proposition 1.
+    """Marginal prior of a column up to a constant: its precision integrated out.
+
+    The paper's Proposition 1 prints the exponent for m = 1; this one holds for any m.
 
     Parameters
     ----------
@@ -35,9 +37,9 @@ def log_prior(w: Array, L: Array, shape: float, rate: float) -> Array:
     Returns
     -------
     ndarray of shape (...)
-        −(c0 + 1/2)·ln(d0 + wᵀLw/2).
+        −(c0 + m/2)·ln(d0 + wᵀLw/2).
     """
-    return -(shape + 0.5) * np.log(rate + 0.5 * quadratic(w, L))
+    return -(shape + 0.5 * w.shape[-1]) * np.log(rate + 0.5 * quadratic(w, L))
 
 
 def quadratic(w: Array, L: Array) -> Array:
@@ -93,9 +95,11 @@ def priors_page(rows: list[dict[str, Any]]) -> str:
         [
             "# Priors",
             "",
-            "Log density of a column w of length 2 under the prior of Proposition 1 with a",
-            "graph, L = [1, -0.8; -0.8, 1], and without, L = I, both with hyperparameters 1e-6;",
-            "and how two priors answer to the graph penalty G = wᵀLw. Drawn from the formulas.",
+            "Log density of a column w of length m = 2 under the marginal prior with a graph,",
+            "L = [1, -0.8; -0.8, 1], and without, L = I, both with hyperparameters 1e-6; and how",
+            "two priors answer to the graph penalty G = wᵀLw. Drawn from the formulas.",
+            "Integrating the precision out gives the exponent -(c0 + m/2); Proposition 1 of the",
+            "paper prints it for m = 1, and its figure of the response uses G^(-1/2), as here.",
             "",
             *lines,
             "",

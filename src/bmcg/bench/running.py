@@ -10,7 +10,7 @@ from typing import Any
 from ..storage import write_atomically
 from .experiments import EXPERIMENTS, NAMES, Experiment
 from .measuring import OK, Cell, same_settings
-from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS, chosen
+from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS, SLOW, chosen
 from .priors import priors_page, write_priors
 from .store import Store, finished, read
 from .summary import Summary
@@ -74,7 +74,7 @@ def run_bench(name: str, request: Request, say: Say = print) -> None:
 def plan(experiment: Experiment, request: Request) -> list[Cell]:
     """All cells, in an order that leaves whole seeds behind when time runs out.
 
-    Rows that need one fit come before tuned ones. Methods that use no graph are not measured
+    Rows that need one fit come before tuned ones, quick methods before slow ones. Methods that use no graph are not measured
     again where only the graphs differ.
     """
     cells = [
@@ -84,7 +84,7 @@ def plan(experiment: Experiment, request: Request) -> list[Cell]:
         for entry in chosen(case.entries, request.methods)
         if not (case.twin is not None and _ignores_graphs(entry.method))
     ]
-    return sorted(cells, key=lambda cell: cell.entry.tuned)
+    return sorted(cells, key=lambda cell: (cell.entry.tuned, cell.seed, cell.entry.method in SLOW))
 
 
 def draw(name: str, out: Path, pictures: Path, quick: bool = False) -> list[Path]:

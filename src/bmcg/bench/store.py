@@ -11,6 +11,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,7 @@ def finished(row: Row) -> bool:
     return row["status"] != NOT_RUN
 
 
+@cache
 def environment() -> dict[str, str]:
     """Commit, versions and machine, as columns."""
     packages = ("bmcg", "numpy", "scipy", "numba", "scikit-learn")

@@ -56,6 +56,7 @@ class Summary:
     def __init__(self, experiment: Experiment, rows: list[Row]) -> None:
         self.experiment = experiment
         self.rows = rows
+        self.quick = any(row["quick"] for row in rows)
         self._found: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
         for row in rows:
             self._found[row["group"], row["case"], row["label"]].append(row)
@@ -92,8 +93,8 @@ class Summary:
         return None
 
     def published(self, case: Case, label: str) -> float | None:
-        """The paper's figure for a method; none for graphs the paper did not use."""
-        if case.twin is not None:
+        """The paper's figure for a method; none for graphs, tuning or data it did not use."""
+        if case.twin is not None or label.endswith("(tuned)") or self.quick:
             return None
         name = case.published or case.name
         return published(self.experiment.name, self.method(label), name)

@@ -25,7 +25,7 @@ def page(summary: Summary) -> str:
         ]
     parts += _checks(summary)
     outside = references(experiment.name)
-    if outside:
+    if outside and not summary.quick:
         parts += ["## Outside references", _references(summary, outside)]
     return "\n\n".join([*parts, _origin(summary)]) + "\n"
 
@@ -51,6 +51,8 @@ def _legend(summary: Summary) -> str:
     metrics = dict.fromkeys(METRIC_NAMES[case.metric] for case in summary.experiment.cases)
     seeds = max((row["seed"] for row in summary.rows), default=0) + 1
     text = f"{', '.join(metrics)}: mean ± standard deviation over {seeds} seeds"
+    if seeds == 1:
+        text = f"{', '.join(metrics)} with one seed"
     shown = any(
         summary.published(case, label) is not None
         for group in summary.experiment.groups
@@ -152,9 +154,8 @@ def _origin(summary: Summary) -> str:
     commits = sorted({row["commit"] for row in rows if row["commit"]})
     machines = sorted({row["machine"] for row in rows})
     versions = sorted({row["versions"] for row in rows})
-    quick = any(row["quick"] for row in rows)
     lines = ["## Origin", f"`bmcg bench {summary.experiment.name}`"
-             + (" --quick: stand-ins, not results." if quick else "."),
+             + (" --quick: stand-ins, not results." if summary.quick else "."),
              f"Commit: {', '.join(commits) or 'unknown'}. Machine: {'; '.join(machines)}.",
              f"Versions: {'; '.join(versions)}."]  # fmt: skip
     return "\n\n".join([lines[0], " ".join(lines[1:])])

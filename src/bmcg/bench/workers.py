@@ -121,7 +121,8 @@ class _Worker:
             return self._pipe.recv()
         except (EOFError, OSError):
             self.end()
-            return unfinished(FAILED, "the process died, most likely for lack of memory")
+            code = self._process.exitcode
+            return unfinished(FAILED, f"the process died with code {code}, perhaps for memory")
 
     def end(self) -> None:
         self._process.kill()
