@@ -147,7 +147,7 @@ class BMCGPGAMP(MatrixCompleter):
         *,
         degrees_of_freedom: float = 1.0,
         ridge: float = 1e-2,
-        gamp_steps: int = 5,
+        gamp_steps: int = 3,
         damping: float = 0.5,
         memory_limit: int = MEMORY_LIMIT,
         max_iter: int = 100,
@@ -275,7 +275,9 @@ def gamp_step(messages: Messages, Y: Array, seen: Array, gamma: float, damping: 
     step = float(np.linalg.norm(change))
     share = messages.damping
     # Message passing may diverge where the eigenvectors are localised; shorter steps do not.
-    share = max(share / 2, _LEAST_DAMPING) if step > messages.step else min(1.1 * share, damping)
+    share = (
+        max(share / 2, _LEAST_DAMPING) if step > 2 * messages.step else min(1.25 * share, damping)
+    )
     return replace(
         messages,
         Z=Z + messages.damping * change,
