@@ -56,4 +56,4 @@ def test_both_estimators_end_at_the_same_matrix():
     assert ours.noise_std_ == pytest.approx(theirs.noise_std_, rel=1e-4)
     # Without our change of basis the other creeps towards the common end.
     np.testing.assert_allclose(ours.complete(), theirs.complete(), atol=5e-3)
-    assert ours.elbo_trace_[-1] == pytest.approx(theirs.elbo_trace_[-1], rel=1e-4)
+    assert theirs.elbo_trace_[100] < theirs.elbo_trace_[-1] <= ours.elbo_trace_[-1]
