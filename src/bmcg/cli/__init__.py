@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import bench, impute, inpaint, recommend
 from .app import main
 
-__all__ = ["main"]
+__all__ = ["bench", "impute", "inpaint", "main", "recommend"]

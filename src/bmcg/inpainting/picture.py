@@ -1,0 +1,187 @@
+"""Filling a picture: a smooth surface and patches, each trusted where it predicts better."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from sklearn.exceptions import ConvergenceWarning
+
+from .field import best_ratio, smooth_field
+from .patches import apply_patches, learn_patches
+
+Array = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+# Share of the known pixels on which the two predictions are judged.
+HELD_OUT = 0.1
+# Fewer known pixels than this teach nothing about texture.
+LEAST_KNOWN = 100
+# Pixels over which the judgement is averaged.
+REACH = 12.0
+# The largest part of a picture on which the surface's smoothness is chosen.
+CROP = 256
+# A patch has a level of its own (its bias) and few components; these settle in few sweeps.
+PARAMETERS = {"posterior": "row", "bias": True, "max_sweeps": 25, "tol": 1e-4}
+
+
+@dataclass(frozen=True)
+class Inpainted:
+    """A filled picture.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (h, w) or (h, w, channels)
+        Estimate of every pixel, known ones included.
+    std : ndarray of the same shape
+        Its standard deviation.
+    noise_std : float
+        What was inferred of the noise on the known pixels, texture too fine for patches
+        included; NaN where too few pixels are known to tell.
+    rank : int
+        Components of the patches; 0 likewise.
+    """
+
+    mean: Array
+    std: Array
+    noise_std: float
+    rank: int
+
+
+def inpaint(
+    picture: Array, known: Bool, *, random_state: int = 0, n_jobs: int | None = None, **more: Any
+) -> Inpainted:
+    """Fill the missing pixels of a picture.
+
+    Two predictions are made of every pixel. One is a smooth surface through the known pixels.
+    The other comes from `BMCG` on a matrix whose rows are overlapping patches: rank and noise
+    are learned, new patches are folded in. A tenth of the known pixels is kept back to see
+    how well each does in which part of the picture; the answer is their best combination
+    there, made again with all known pixels.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, channels)
+        Anything where not known.
+    known : ndarray of bool, shape (h, w)
+    random_state : int
+    n_jobs : int, optional
+    **more
+        Parameters of `BMCG`.
+
+    Returns
+    -------
+    Inpainted
+    """
+    values = np.moveaxis(np.atleast_3d(np.asarray(picture, dtype=np.float64)), 2, 0)
+    seen = np.asarray(known)
+    if seen.dtype != np.bool_ or seen.shape != values.shape[1:]:
+        raise ValueError(
+            f"known has shape {seen.shape} and type {seen.dtype}, expected "
+            f"{values.shape[1:]} and bool, as the picture has"
+        )
+    if not seen.any():
+        raise ValueError("no pixel is known: there is nothing to fill the picture from")
+    if not np.isfinite(values[:, seen]).all():
+        raise ValueError("picture must be finite where it is known")
+    values = np.where(seen, values, 0.0)
+    parameters = PARAMETERS | more | {"random_state": random_state, "n_jobs": n_jobs}
+    found = _fill(values, seen, parameters)
+    mean, std = (np.moveaxis(part, 0, 2) for part in (found.mean, found.std))
+    if np.ndim(picture) == 2:
+        mean, std = mean[:, :, 0], std[:, :, 0]
+    return Inpainted(mean, std, found.noise_std, found.rank)
+
+
+def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
+    """The same for (channels, h, w)."""
+    if known.sum() < LEAST_KNOWN:
+        surface = np.stack([smooth_field(channel, known, 1e-2) for channel in values])
+        spread = float(values[:, known].std())
+        return Inpainted(surface, np.full(values.shape, spread), np.nan, 0)
+    held = _hold_out(known, int(parameters["random_state"]))
+    kept = known & ~held
+    ratios = [_chosen_ratio(channel, kept, held) for channel in values]
+    flat = values.ravel()
+    model = _learn(flat, kept, values.shape, parameters)
+    trial = _both(model, values, kept, ratios, parameters)
+    final = _both(model, values, known, ratios, parameters)
+    mean, std = _combine(values, held, trial, final)
+    return Inpainted(mean, std, model.noise_std_, model.rank_)
+
+
+def _learn(flat: Array, kept: Bool, shape: Any, parameters: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        # The sweeps are few on purpose.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return learn_patches(flat, np.tile(kept.ravel(), shape[0]), shape, parameters)
+
+
+def _hold_out(known: Bool, seed: int) -> Bool:
+    rng = np.random.default_rng(seed)
+    held = known & (rng.random(known.shape) < HELD_OUT)
+    # A few pixels may leave none held out by chance.
+    if not held.any():
+        held.flat[np.flatnonzero(known)[0]] = True
+    return held
+
+
+def _chosen_ratio(channel: Array, kept: Bool, held: Bool) -> float:
+    """Chosen on the part of the picture, no larger than `CROP`, that has most to say."""
+    h, w = channel.shape
+    tops, lefts = (range(0, max(n - CROP, 0) + 1, CROP) for n in (h, w))
+    crops = [(slice(top, top + CROP), slice(left, left + CROP)) for top in tops for left in lefts]
+    best = max(crops, key=lambda crop: min(held[crop].sum(), kept[crop].sum()))
+    if not (held[best].any() and kept[best].any()):
+        return 1e-2
+    return best_ratio(channel[best], kept[best], held[best])
+
+
+def _both(
+    model: Any, values: Array, known: Bool, ratios: list[float], parameters: dict[str, Any]
+) -> tuple[Array, Array, Array]:
+    """Surface, patches, and the patches' variance, (channels, h, w) each."""
+    shape = (values.shape[0], values.shape[1], values.shape[2])
+    surface = np.stack(
+        [smooth_field(channel, known, ratio) for channel, ratio in zip(values, ratios, strict=True)]
+    )
+    everywhere = np.tile(known.ravel(), shape[0])
+    mean, variance = apply_patches(
+        model.fitted_, values.ravel(), everywhere, shape, parameters["n_jobs"]
+    )
+    return surface, mean.reshape(shape), variance.reshape(shape)
+
+
+def _combine(
+    values: Array,
+    held: Bool,
+    trial: tuple[Array, Array, Array],
+    final: tuple[Array, Array, Array],
+) -> tuple[Array, Array]:
+    """The combination of least error around each pixel, and what error to expect there.
+
+    With errors a and b of surface and patches, w = ⟨a(a − b)⟩ / ⟨(a − b)²⟩ is the best weight
+    of the patches.
+    """
+    a, b = trial[0] - values, trial[1] - values
+    gap = _around((a - b) ** 2, held)
+    weight = np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
+    error = _around(((1 - weight) * a + weight * b) ** 2, held)
+    relative = np.clip(final[2] / np.maximum(_around(trial[2], held), 1e-12), 0.1, 10.0)
+    mean = (1 - weight) * final[0] + weight * final[1]
+    return mean, np.sqrt(error * relative)
+
+
+def _around(what: Array, held: Bool) -> Array:
+    """Average of `what` over held-out pixels nearby, all channels together, (1, h, w)."""
+    mean = what.mean(axis=0)
+    overall = float(mean[held].mean())
+    count = gaussian_filter(held.astype(np.float64), REACH, mode="reflect")
+    total = gaussian_filter(np.where(held, mean, 0.0), REACH, mode="reflect")
+    # A few pixels' worth of the overall average settles places without held-out pixels.
+    prior = 3.0 / (2 * np.pi * REACH**2)
+    return ((total + prior * overall) / (count + prior))[None]
