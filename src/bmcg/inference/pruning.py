@@ -19,6 +19,9 @@ from .updates import FactorUpdate, Half, Prior, update_tau
 
 Array = NDArray[np.float64]
 
+# Share of its cost that a column's fit has to earn.
+EARN = 0.25
+
 
 def surplus(
     family: Family,
@@ -29,20 +32,23 @@ def surplus(
     U: FactorUpdate,
     V: FactorUpdate,
 ) -> NDArray[np.bool_]:
-    """Columns that do no better than one without any data behind it, shape (k,).
+    """Columns whose fit does not pay a share of what they cost the bound, shape (k,).
 
-    Such a column still costs: the divergence of its λ and, in the `row` family, what a
-    factorised posterior loses against a correlated prior. Those costs say nothing about the
-    column, so it goes only when it gains more than they explain. At least one column stays.
+    Any column costs: the divergence of its λ and, in the `row` family, what a factorised
+    posterior loses against a correlated prior. Those costs say nothing about the column and
+    are not held against it. Of the rest it has to earn `EARN`: a factorised posterior
+    overstates what a weak column costs, and predictions lose more by a weak column gone than
+    by one kept. At least one column stays unless there are biases.
     """
     idle = gamma_divergences(state.lam, prior.c0, prior.d0)
     if family == "row":
         for half in (rows, cols):
             idle = idle + 0.5 * (np.log(half.prior.diagonal).sum() - half.prior.log_det)
-    excess = removal_gains(state, rows, cols, prior, U, V) - idle
-    dead = excess > 0
+    fit = 0.5 * float(state.tau.mean) * error_increase(state.cols, V)[: state.rank]
+    cost = removal_gains(state, rows, cols, prior, U, V) - idle + fit
+    dead = fit < EARN * cost
     if dead.all() and not state.biased:
-        dead[np.argmin(excess)] = False
+        dead[np.argmax(fit)] = False
     return dead
 
 
