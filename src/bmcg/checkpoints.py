@@ -212,7 +212,7 @@ def identify(
 
 def _side_digest(side: SideInput) -> str:
     stack, F = side.stack, side.features
-    parts = [stack.heads, stack.tails, stack.weights]
+    parts: list[NDArray[Any]] = [stack.heads, stack.tails, stack.weights]
     if F is not None:
         parts += [F.indptr, F.indices, F.data]
     return _digest(*parts, np.frombuffer("\n".join(stack.names).encode(), dtype=np.uint8))

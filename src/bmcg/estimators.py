@@ -325,10 +325,16 @@ class BMCG(ServingModel):
     def _open_checkpoint(
         self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
     ) -> Checkpoint | None:
-        fixed = {"posterior": settings.family, "rank": settings.rank, "ridge": float(self.ridge)}
-        fixed |= {"engine": self.engine, "bias": self.bias, "learn_graphs": settings.learn}
         if self.checkpoint is None and not self.resume:
             return None
+        fixed = {
+            "posterior": self.posterior,
+            "rank": settings.rank,
+            "ridge": float(self.ridge),
+            "engine": self.engine,
+            "bias": self.bias,
+            "learn_graphs": settings.learn,
+        }
         return open_checkpoint(
             self.checkpoint,
             self.resume,

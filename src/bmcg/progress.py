@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,13 @@ from .inference.fit import Progress as Sweep
 QUIET_SECONDS = 2.0
 
 
+# Sweeps whose gains and times say how long the rest will take.
+WINDOW = 5
+
+
 @contextmanager
 def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Callable[[Sweep], None]]:
-    """A callback that shows sweep, bound, rank and noise while a fit runs.
+    """A callback that shows sweep, bound, rank, noise and the time left while a fit runs.
 
     Parameters
     ----------
@@ -25,8 +30,9 @@ def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Callable[[Sweep], N
     verbose : bool
         Print plain lines also where the error output is no terminal.
     """
+    clock = TimeLeft(max_sweeps)
     if verbose and not sys.stderr.isatty():
-        yield _print_line
+        yield lambda sweep: _print_line(sweep, clock.after(sweep))
         return
     if not sys.stderr.isatty():
         yield lambda sweep: None
@@ -36,13 +42,58 @@ def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Callable[[Sweep], N
         task: list[TaskID] = []
 
         def show(sweep: Sweep) -> None:
+            left = clock.after(sweep)
             if not task and not verbose and sweep.seconds < QUIET_SECONDS:
                 return
             if not task:
                 task.append(bar.add_task("fitting", total=max_sweeps))
-            bar.update(task[0], completed=sweep.sweep, description=_describe(sweep))
+            described = f"{_describe(sweep)}  {in_words(left)}"
+            bar.update(task[0], completed=sweep.sweep, description=described)
 
         yield show
+
+
+class TimeLeft:
+    """Seconds a fit still needs, from the trend of its gains.
+
+    Near its end a fit gains less with every sweep by about the same factor; the sweeps until
+    the gain is below the one that ends the fit follow from that factor. Columns dropped or
+    added start the trend anew.
+
+    Parameters
+    ----------
+    max_sweeps : int
+    """
+
+    def __init__(self, max_sweeps: int) -> None:
+        self.max_sweeps = max_sweeps
+        self.recent: list[Sweep] = []
+
+    def after(self, sweep: Sweep) -> float:
+        """Seconds left after a sweep; NaN while there is no trend yet."""
+        if self.recent and self.recent[-1].rank != sweep.rank:
+            self.recent = []
+        self.recent = [*self.recent, sweep][-WINDOW:]
+        first, n = self.recent[0], len(self.recent) - 1
+        if n == 0:
+            return math.nan
+        left = self.max_sweeps - sweep.sweep
+        # The first gain after a change of columns is infinite.
+        gains = [s.gain for s in self.recent if 0 < s.gain < math.inf]
+        if sweep.target > 0 and len(gains) > 1 and gains[-1] < gains[0]:
+            factor = math.log(gains[0] / gains[-1]) / (len(gains) - 1)
+            left = min(left, math.ceil(max(math.log(gains[-1] / sweep.target), 0.0) / factor))
+        return left * (sweep.seconds - first.seconds) / n
+
+
+def in_words(seconds: float) -> str:
+    """A time left, in the largest unit that suits it."""
+    if math.isnan(seconds):
+        return ""
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * size:
+            return f"about {seconds / size:.0f} {unit} left"
+    return f"about {seconds:.0f} s left"
 
 
 def _describe(sweep: Sweep) -> str:
@@ -52,5 +103,6 @@ def _describe(sweep: Sweep) -> str:
     )
 
 
-def _print_line(sweep: Sweep) -> None:
-    print(f"{_describe(sweep)}  {sweep.seconds:.1f} s", file=sys.stderr, flush=True)
+def _print_line(sweep: Sweep, left: float) -> None:
+    line = f"{_describe(sweep)}  {sweep.seconds:.1f} s  {in_words(left)}"
+    print(line.rstrip(), file=sys.stderr, flush=True)

@@ -261,3 +261,15 @@ def test_defects_keep_their_traceback(fitted, monkeypatch):
     code, _, err = call("info", fitted)
     assert code == 1
     assert not err.startswith("error: ")
+
+
+def test_options_of_a_checkpoint_that_make_no_sense_are_refused(ratings, tmp_path):
+    command = ("fit", ratings, *FIT, "-o", tmp_path / "m")
+    assert "--resume needs" in refused(*command, "--resume")
+    assert "is the output" in refused(*command, "--checkpoint", tmp_path / "m")
+    (tmp_path / "c").write_text("mine")
+    assert "pass --resume" in refused(*command, "--checkpoint", tmp_path / "c")
+    assert "not a complete checkpoint" in refused(
+        *command, "--checkpoint", tmp_path / "c", "--resume"
+    )
+    assert (tmp_path / "c").read_text() == "mine"

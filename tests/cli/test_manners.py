@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -15,7 +16,7 @@ from bmcg.cli.app import app
 from bmcg.cli.outcome import UserError
 from bmcg.inference import run as loop
 
-from .conftest import FIT, call
+from .conftest import DENSE, FIT, call
 
 COMMANDS = ("fit", "predict", "complete", "info", "demo")
 
@@ -72,15 +73,20 @@ def test_fit_that_ran_out_of_sweeps_warns_and_succeeds(ratings, tmp_path):
     assert "stopped at the most sweeps" in call("info", tmp_path / "m").out
 
 
-def test_interrupted_fit_saves_the_last_sweep(ratings, tmp_path, monkeypatch):
+def interrupt_at_the_fourth_sweep(monkeypatch):
     step = loop._Loop._step
 
     def interrupt(self, *arguments):
-        if len(self.trace) == 3:
+        # Not the short fits that decide on biases.
+        if len(self.trace) == 3 and self.settings.max_sweeps > loop.TRIAL_SWEEPS:
             raise KeyboardInterrupt
         return step(self, *arguments)
 
     monkeypatch.setattr(loop._Loop, "_step", interrupt)
+
+
+def test_interrupted_fit_saves_the_last_sweep(ratings, tmp_path, monkeypatch):
+    interrupt_at_the_fourth_sweep(monkeypatch)
     ended = call("fit", ratings, *FIT, "-o", tmp_path / "m")
     assert ended.code == 130
     assert "interrupted after 3 sweeps" in ended.err
@@ -89,11 +95,28 @@ def test_interrupted_fit_saves_the_last_sweep(ratings, tmp_path, monkeypatch):
     assert model.stop_reason_ == "interrupted"
 
 
+def test_an_interrupted_fit_says_how_to_go_on_and_does(ratings, tmp_path, monkeypatch):
+    command = ("fit", ratings, *FIT, *DENSE, "--max-sweeps", 200)
+    assert call(*command, "-o", tmp_path / "whole").code == 0
+    command += ("-o", tmp_path / "m", "--checkpoint", tmp_path / "c")
+    with monkeypatch.context() as patch:
+        interrupt_at_the_fourth_sweep(patch)
+        ended = call(*command)
+    assert ended.code == 130
+    assert ended.err.endswith("to go on, give the same command with --resume --force\n")
+    ended = call(*command, "--resume", "--force")
+    assert ended.code == 0, ended.err
+    assert ended.err == ""
+    assert not (tmp_path / "c").exists()
+    whole, again = load_model(tmp_path / "whole"), load_model(tmp_path / "m")
+    np.testing.assert_allclose(again.elbo_trace_, whole.elbo_trace_, rtol=1e-10)
+
+
 def test_interrupt_before_the_first_sweep_writes_nothing(ratings, tmp_path, monkeypatch):
     def interrupt(self, *arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(BMCG, "_fit", interrupt)
+    monkeypatch.setattr(BMCG, "_run", interrupt)
     ended = call("fit", ratings, *FIT, "-o", tmp_path / "m")
     assert ended.code == 130
     assert ended.err == "interrupted: nothing was written\n"

@@ -183,6 +183,17 @@ def fit(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every sweep, also when piped.")
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a long fit to this file every two minutes, and when Ctrl-C ends it. The "
+            "file goes once the fit has converged and its model is written.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from --checkpoint as if never stopped.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Learn a model from observations and write it to a file.
@@ -195,6 +206,9 @@ def fit(
     --row-graph friends.csv --col-graph similar.npz -o model.safetensors`
 
     `bmcg fit sensors.tsv --wide --row hour --col-graph pipes.csv -o model.safetensors`
+
+    `bmcg fit ratings.csv --row user --col item --value rating -o model.safetensors
+    --checkpoint fit.checkpoint --resume`
     """
     from . import commands
 
@@ -210,6 +224,8 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
         "verbose": verbose,
+        "checkpoint": checkpoint,
+        "resume": resume,
     }
     commands.fit(form, sides, parameters, output, force)
 

@@ -24,6 +24,7 @@ from .outcome import (
     check_input,
     check_output,
     one_line,
+    say,
     spoken_warnings,
 )
 from .summary import describe
@@ -75,6 +76,8 @@ def fit(
         if path is not None:
             check_input(path)
     check_output(output, force, (form.path, choice.row, choice.col))
+    checkpoint = parameters["checkpoint"]
+    _check_checkpoint(checkpoint, parameters["resume"], output)
     observations = _read_wide(form) if form.wide else _read_long(form, choice)
     graphs = [
         None if graph is None else graph.adjacency(labels, n, choice.unknown == "ignore")
@@ -93,6 +96,12 @@ def fit(
         f"{output}: rank {model.rank_}, noise {model.noise_std_:.4g}, "
         f"{model.n_sweeps_} sweeps, {model.stop_reason_}"
     )
+    kept = checkpoint is not None and checkpoint.exists()
+    if kept and model.converged_:
+        checkpoint.unlink()
+    elif kept:
+        more = "" if model.stop_reason_ == "interrupted" else ", and a larger --max-sweeps"
+        say(f"to go on, give the same command with --resume --force{more}")
     if model.stop_reason_ == "interrupted":
         raise typer.Exit(INTERRUPTED)
 
@@ -251,6 +260,18 @@ def _save(model: BMCG, output: Path) -> None:
     except Exception as error:
         # The file library has errors of its own for a full disk.
         raise UserError(f"cannot write {output}: {one_line(error)}") from None
+
+
+def _check_checkpoint(path: Path | None, resume: bool, output: Path) -> None:
+    """Raise where the options for a checkpoint make no sense together."""
+    if path is None:
+        if resume:
+            raise UserError("--resume needs the file to go on from: pass --checkpoint FILE")
+        return
+    if path.resolve() == output.resolve():
+        raise UserError(f"--checkpoint {path} is the output: choose another name")
+    if path.exists() and not resume:
+        raise UserError(f"{path} exists already; pass --resume to go on from it, or remove it")
 
 
 def _title(labels: Labels | None, otherwise: str) -> str:
