@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bmcg.bench import running
+from bmcg.bench import figures, running
 from bmcg.bench.measuring import measure
 
 
@@ -20,3 +20,9 @@ def no_workers(monkeypatch: pytest.MonkeyPatch) -> list:
 
     monkeypatch.setattr(running, "run_cells", run_cells)
     return measured
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write no figure: drawing takes longer than everything else here."""
+    monkeypatch.setattr(figures, "save", lambda figure, path: None)

@@ -198,7 +198,7 @@ def prior_figures(rows: list[Row]) -> dict[str, Figure]:
     _tidy(ax)
     ax.set_ylim(0, 4)
     ax.set_xlabel("graph penalty $G = w^T L w$")
-    ax.set_ylabel("p(w) + constant factor")
+    ax.set_ylabel("p(w), up to a factor")
     ax.legend(frameon=False)
     return {"priors-density": density, "priors-response": response}
 

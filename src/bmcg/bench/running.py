@@ -74,8 +74,8 @@ def run_bench(name: str, request: Request, say: Say = print) -> None:
 def plan(experiment: Experiment, request: Request) -> list[Cell]:
     """All cells, in an order that leaves whole seeds behind when time runs out.
 
-    Rows that need one fit come before tuned ones, quick methods before slow ones. Methods that use no graph are not measured
-    again where only the graphs differ.
+    Rows that need one fit come before tuned ones, quick methods before slow ones. Methods that
+    use no graph are not measured again where only the graphs differ.
     """
     cells = [
         Cell(experiment.name, case, entry, seed, request.quick)
