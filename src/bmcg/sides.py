@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,8 @@ from .graphs.table import encode_table
 from .inference.fit import SideInput
 from .labels import Labels
 from .observations import Observations
+
+Which = Literal["rows", "cols"]
 
 
 class SideSpec:
@@ -40,7 +42,7 @@ class SideSpec:
         return SideInput(stack, ridge if self.graphs else 1.0, self.features)
 
 
-def side_spec(graph: Any, features: Any, observations: Observations, side: str) -> SideSpec:
+def side_spec(graph: Any, features: Any, observations: Observations, side: Which) -> SideSpec:
     """Check what was given for one side.
 
     Parameters
@@ -67,7 +69,7 @@ def _graphs(
     graph: Any,
     features: Any,
     observations: Observations,
-    side: str,
+    side: Which,
     n: int,
     labels: Labels | None,
     argument: str,
@@ -90,7 +92,7 @@ def _graphs(
 
 
 def _features(
-    features: Any, observations: Observations, side: str, n: int, argument: str
+    features: Any, observations: Observations, side: Which, n: int, argument: str
 ) -> sp.csr_array | None:
     if features is None:
         return None
@@ -109,7 +111,7 @@ def _features(
     return _scaled(F)
 
 
-def pattern_features(observations: Observations, side: str) -> sp.csr_array:
+def pattern_features(observations: Observations, side: Which) -> sp.csr_array:
     """Which entries each node has, every line of unit length: implicit feedback, (n, p)."""
     m, n = observations.shape
     view = observations.by_row if side == "rows" else observations.by_col

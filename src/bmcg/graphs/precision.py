@@ -133,7 +133,7 @@ def _assemble(
     ridge: float,
 ) -> Precision:
     degree = np.bincount(heads, weights, n) + np.bincount(tails, weights, n)
-    diagonal = degree + ridge
+    diagonal: NDArray[np.float64] = (degree + ridge).astype(np.float64, copy=False)
     nodes = np.arange(n, dtype=np.int32)
     rows = np.concatenate((heads, tails, nodes))
     cols = np.concatenate((tails, heads, nodes))

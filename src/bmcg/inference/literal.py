@@ -79,7 +79,7 @@ def _column(
 ) -> tuple[Array, Array]:
     v = V[:, r]
     precision = tau * np.diag(mask @ (v**2 + np.diag(S_v))) + lam * L
-    covariance = np.linalg.inv(precision)
+    covariance: Array = np.linalg.inv(precision).astype(np.float64, copy=False)
     rest = mask * (M - U @ V.T + np.outer(U[:, r], v))
     return tau * covariance @ rest @ v, covariance
 

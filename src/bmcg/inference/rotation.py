@@ -66,7 +66,7 @@ def rotate(state: State, prior: Prior) -> State:
     choose = best_scales if state.rows.is_column and state.rank > 1 else best_basis
     try:
         A = choose(state.rows, state.cols, state.rank)
-        inverse = np.linalg.inv(A)
+        inverse: Array = np.linalg.inv(A).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         # A column without energy has no best basis; pruning will take it.
         return state

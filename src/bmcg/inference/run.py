@@ -143,6 +143,7 @@ class _Side:
             pool,
             settings.seed * 2 + which,
             features=given.features is not None,
+            learn=settings.learn,
         )
         features = None if given.features is None else feature_map(given.features, pool)
         self.model = SideModel(given.stack, features, engine)

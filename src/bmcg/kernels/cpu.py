@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def"
 """Numba kernels on plain arrays; `reference` holds their NumPy twins.
 
 Every kernel works on rows ``start`` to ``stop`` and writes to those rows of ``out`` alone.

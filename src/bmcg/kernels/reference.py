@@ -105,7 +105,7 @@ def invert_blocks(P: Array, out: Array, logdet: Array, start: int, stop: int) ->
         block = unpack(P[i])
         if np.linalg.eigvalsh(block)[0] > 0:
             logdet[i] = np.linalg.slogdet(block)[1]
-            out[i] = pack(np.linalg.inv(block))
+            out[i] = pack(np.linalg.inv(block).astype(np.float64, copy=False))
         else:
             logdet[i] = np.nan
             out[i] = np.nan

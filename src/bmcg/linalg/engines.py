@@ -31,7 +31,11 @@ ENGINES: tuple[EngineName, ...] = ("auto", "dense", "sparse", "monte_carlo")
 
 # Entries of a factor that one lane may hold: 8 columns of doubles are factored together.
 MAX_FILL = 20_000_000
-DENSE_NODES = 150
+# Largest dense matrix that LAPACK inverts in a blink; the sparse engine would have to be
+# compiled first. The `row` family needs one determinant alone, hence the larger limit.
+DENSE_NODES = 256
+DENSE_BLOCKS = 600
+DENSE_DETERMINANT = 3000
 
 
 class VarianceEngine(Protocol):
@@ -91,7 +95,8 @@ class DenseEngine:
 
     def prepare(self, precision: Precision) -> SidePrior:
         """The prior with its log-determinant."""
-        log_det = float(np.asarray(self._columns(precision).logdet)[0])
+        root = np.linalg.cholesky(precision.toarray())
+        log_det = 2.0 * float(np.log(np.diag(root)).sum())
         return SidePrior(precision, off_diagonal(precision, self.pool), log_det)
 
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
@@ -181,6 +186,7 @@ def choose_engine(
     seed: int,
     n_samples: int = 16,
     features: bool = False,
+    learn: bool = False,
 ) -> VarianceEngine:
     """The engine asked for, or the one that promises to be fastest.
 
@@ -194,13 +200,15 @@ def choose_engine(
         Columns expected, which weigh a factor of blocks against draws.
     features : bool
         Whether the side has features, whose joint variances need draws.
+    learn : bool
+        Whether strengths are learned, which needs the prior's variances every sweep.
     """
     if features and family != "row":
         exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
         return MonteCarloEngine(pool, seed, n_samples, exact=exact)
     if not precision.has_edges:
         return DiagonalEngine()
-    if name == "dense" or (name == "auto" and precision.n * rank <= DENSE_NODES):
+    if name == "dense" or (name == "auto" and _is_small(precision.n, family, rank, learn)):
         return DenseEngine(pool)
     if name == "sparse":
         return _sparse(precision, pool)
@@ -210,6 +218,14 @@ def choose_engine(
             return engine
     exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
     return MonteCarloEngine(pool, seed, n_samples, exact=exact)
+
+
+def _is_small(n: int, family: str, rank: int, learn: bool) -> bool:
+    if family == "joint":
+        return n * rank <= DENSE_BLOCKS
+    if family == "row" and not learn:
+        return n <= DENSE_DETERMINANT
+    return n <= DENSE_NODES
 
 
 def _sparse(precision: Precision, pool: Workers) -> SparseEngine:
