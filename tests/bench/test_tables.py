@@ -55,7 +55,7 @@ def test_a_reason_stands_where_a_figure_is_missing():
         row(case, "KPMF", 1, None, status="not run", reason="time"),
     ]
     text = page(Summary(experiment, rows))
-    assert "| GRALS | stopped after 9 s (0.5140) |" in text
+    assert "| GRALS | stopped after 9 s; (0.5140) |" in text
     assert "[1 of 2 seeds; others: not run (time)]" in text
 
 

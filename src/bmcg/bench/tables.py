@@ -87,17 +87,17 @@ def _missing(case: Case, label: str) -> str:
 
 
 def _score(summary: Summary, case: Case, label: str, figure: Figure, best: float | None) -> str:
-    if figure.mean is None:
-        text = figure.reason
-    else:
-        text = number(figure.mean, case.metric)
-        text = f"**{text}**" if figure.mean == best else text
-        if figure.spread is not None:
-            text += f" ± {number(figure.spread, case.metric)}"
-        if figure.n < figure.asked:
-            text += f" [{figure.n} of {figure.asked} seeds; others: {figure.reason}]"
     printed = summary.published(case, label)
-    return text if printed is None else f"{text} ({number(printed, case.metric)})"
+    beside = "" if printed is None else f" ({number(printed, case.metric)})"
+    if figure.mean is None:
+        return f"{figure.reason};{beside}" if beside else figure.reason
+    text = number(figure.mean, case.metric)
+    text = f"**{text}**" if figure.mean == best else text
+    if figure.spread is not None:
+        text += f" ± {number(figure.spread, case.metric)}"
+    if figure.n < figure.asked:
+        text += f" [{figure.n} of {figure.asked} seeds; others: {figure.reason}]"
+    return text + beside
 
 
 def _ssim(summary: Summary, case: Case, label: str, figure: Figure, best: float | None) -> str:

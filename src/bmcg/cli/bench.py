@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .app import app
+from .outcome import INTERRUPTED, UserError, say
 
 
 class Bench(StrEnum):
@@ -76,7 +77,6 @@ def bench(
     `bmcg bench all --quick --out quick`
     """
     from ..bench import Limits, Request, run_bench
-    from .outcome import UserError
 
     request = Request(
         out=out,
@@ -89,7 +89,8 @@ def bench(
     )
     try:
         run_bench(name.value, request, typer.echo)
-    except ImportError as error:
-        raise UserError(
-            f"the bench draws with matplotlib: pip install 'bmcg[plot]' ({error})"
-        ) from None
+    except KeyboardInterrupt:
+        say("interrupted: finished cells are kept, the same command goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error}: pip install 'bmcg[plot,data]'") from None
