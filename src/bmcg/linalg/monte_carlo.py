@@ -3,8 +3,9 @@
 A draw z ~ N(0, Q⁻¹) is one solve Q z = η with η ~ N(0, Q). Given a draw, the conditional
 distribution of a row given all others is known, so the estimate of a diagonal block is
 P_i⁻¹ + mean of m mᵀ, m = −P_i⁻¹ Q_{i,−i} z (Rao-Blackwell; Sidén et al. 2018): only the part
-that comes from the neighbours is random. The noise is drawn once and kept, so the estimate is
-a smooth function of Q and a fit converges as it would with exact variances.
+that comes from the neighbours is random. Columns condition on a node's neighbours as well, see
+`bmcg.kernels.local`. The noise is drawn once and kept, so the estimate is a smooth function of Q
+and a fit converges as it would with exact variances.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
 from ..kernels import passes
+from ..kernels.local import local_estimate
 from ..kernels.threads import Workers
 from .cg import Inner, Operator, conjugate_gradient, system_per_column, system_per_last
 from .spread import Spread
@@ -95,14 +97,14 @@ class MonteCarloEngine:
         for r in range(0, D.shape[1], step):
             batch = slice(r, r + step)
             z = self.draw_columns(prior, D[:, batch], lam[batch])
-            var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z).value
+            var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z, self.pool).value
             edges[:, batch] = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
             log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
         return Spread(var, log_det, var, edges)
 
     def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Estimate:
         """Variances of each column with their standard errors, (n, k)."""
-        return _column_estimate(prior, D, lam, self.draw_columns(prior, D, lam))
+        return _column_estimate(prior, D, lam, self.draw_columns(prior, D, lam), self.pool)
 
     def draw_columns(
         self,
@@ -201,11 +203,15 @@ class MonteCarloEngine:
         return Estimate(terms.mean(), terms.std(ddof=1) / np.sqrt(len(terms)))
 
 
-def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Estimate:
+def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array, pool: Workers) -> Estimate:
     """Variances (n, k) from draws (n, k, s)."""
     pivot = D + prior.rows_diagonal[:, None] * lam
-    flat = prior.neighbours(z.reshape(len(D), -1)).reshape(z.shape)
-    shifts = (flat * (lam / pivot)[:, :, None]) ** 2
+    coupled = prior.neighbours(z.reshape(len(D), -1)).reshape(z.shape) * lam[:, None]
+    if prior.features is None:
+        L = prior.precision
+        Qz = pivot[:, :, None] * z + coupled
+        return Estimate(*local_estimate(pool, L.indptr, L.indices, L.data, D, lam, z, Qz))
+    shifts = (coupled / pivot[:, :, None]) ** 2
     error = shifts.std(axis=-1, ddof=1) / np.sqrt(z.shape[2])
     return Estimate(1.0 / pivot + shifts.mean(axis=-1), error)
 
