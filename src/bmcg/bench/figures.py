@@ -109,6 +109,9 @@ def curves(summary: Summary, groups: Sequence[str], xlabels: Sequence[str]) -> F
         if metric != "psnr":
             ax.set_yscale("log")
             _plain_log(ax.yaxis, (1.0, 2.0, 5.0))
+        ticks = [case.x for case in summary.columns(group) if case.x is not None]
+        ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        ax.minorticks_off()
         _tidy(ax)
         ax.grid(color=GRID)
         ax.set_title(group, fontsize=9)
