@@ -89,7 +89,7 @@ def impute(
         bool | None,
         typer.Option(
             "--standardize/--no-standardize",
-            help="Bring columns to one scale for the fit; done by default but for genotypes.",
+            help="Bring columns to one scale for the fit; by default where they differ much.",
             show_default=False,
         ),
     ] = None,

@@ -75,9 +75,9 @@ def impute(
     """Fill a file."""
     kind = _check(files, reading, alike, level)
     source = _open(kind, files, reading, alike)
+    graphs = _graphs(source, files, reading, alike)
     for note in source.notes:
         say(note)
-    graphs = _graphs(source, files, reading, alike)
     if standardize is None:
         standardize = source.standardize
     with spoken_warnings(), announced_compilation(parameters["verbose"]):

@@ -30,7 +30,7 @@ class AnnDataSource:
     col_names: NDArray[Any] | None
     notes: list[str] = field(default_factory=list)
     row_groups: NDArray[Any] | None = None
-    standardize: bool = True
+    standardize: bool | None = None
 
     @classmethod
     def open(cls, path: Path, layer: str | None, missing: Missing, key: str) -> AnnDataSource:
@@ -64,7 +64,7 @@ def impute_anndata(
     key_added: str = "bmcg",
     row_graph: Any = None,
     col_graph: Any = None,
-    standardize: bool = True,
+    standardize: bool | None = None,
     **parameters: Any,
 ) -> Any:
     """Fill the missing values of an AnnData object into a new layer.
@@ -82,8 +82,8 @@ def impute_anndata(
     row_graph, col_graph : str or graph, optional
         A key of ``data.obsp`` (or ``varp``), such as ``"connectivities"``, or any graph that
         `BMCG.fit` takes.
-    standardize : bool
-        Bring variables to one scale for the fit.
+    standardize : bool, optional
+        Bring variables to one scale for the fit, as `fill` says.
     **parameters
         Of `BMCG`.
 

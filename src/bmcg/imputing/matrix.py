@@ -15,6 +15,9 @@ from ..posterior import interval
 
 Array = NDArray[np.float64]
 
+# Columns whose standard deviations differ by more than this are taken to differ in unit.
+UNLIKE = 5.0
+
 
 @dataclass(frozen=True)
 class Filled:
@@ -59,7 +62,7 @@ def fill(
     row_graph: Any = None,
     col_graph: Any = None,
     *,
-    standardize: bool = True,
+    standardize: bool | None = None,
     **parameters: Any,
 ) -> tuple[Filled, BMCG | None]:
     """Predict the missing entries of a matrix.
@@ -70,9 +73,11 @@ def fill(
         NaN where missing.
     row_graph, col_graph : optional
         As in `BMCG.fit`, by position.
-    standardize : bool
+    standardize : bool, optional
         Bring every column to mean zero and standard deviation one for the fit, and back
-        afterwards: columns in different units then share one noise level.
+        afterwards: columns in different units then share one noise level. By default done
+        where the columns' standard deviations differ more than fivefold; means and deviations
+        of few values are rough, and columns in one unit are better off without.
     **parameters
         Of `BMCG`.
 
@@ -90,7 +95,9 @@ def fill(
     i, j = np.nonzero(missing)
     if len(i) == 0:
         return Filled(values.shape, i, j, np.empty(0), np.empty(0)), None
-    centre, size = _scales(values) if standardize else (np.zeros(1), np.ones(1))
+    centre, size = _scales(values)
+    if not (size.max() > UNLIKE * size.min() if standardize is None else standardize):
+        centre, size = np.zeros(1), np.ones(1)
     observations = Observations.from_any((values - centre) / size)
     model = BMCG(**parameters).fit(observations, row_graph, col_graph)
     mean, std = model.predict(i, j, return_std=True)

@@ -50,7 +50,7 @@ class PlinkSource:
     col_names: NDArray[Any] | None
     row_groups: NDArray[Any]
     notes: list[str] = field(default_factory=list)
-    standardize: bool = False
+    standardize: bool | None = False
 
     @classmethod
     def open(cls, path: Path) -> PlinkSource:

@@ -26,8 +26,8 @@ class Source(Protocol):
         Where rows follow each other only within a group, such as a chromosome.
     notes : list of str
         What a person should know: columns left as they are, records not used.
-    standardize : bool
-        Whether the columns may be in different units.
+    standardize : bool or None
+        Whether the columns are in different units; None where only their values can tell.
     """
 
     @property
@@ -46,7 +46,7 @@ class Source(Protocol):
     def notes(self) -> list[str]: ...
 
     @property
-    def standardize(self) -> bool: ...
+    def standardize(self) -> bool | None: ...
 
     def write(self, path: Path, filled: Filled) -> None:
         """Write the input again with its missing values filled."""

@@ -52,7 +52,7 @@ class TextSource:
     col_names: NDArray[Any] | None
     notes: list[str] = field(default_factory=list)
     row_groups: NDArray[Any] | None = None
-    standardize: bool = True
+    standardize: bool | None = None
 
     @classmethod
     def open(
@@ -111,7 +111,7 @@ class ParquetSource:
     col_names: NDArray[Any] | None
     notes: list[str] = field(default_factory=list)
     row_groups: NDArray[Any] | None = None
-    standardize: bool = True
+    standardize: bool | None = None
 
     @classmethod
     def open(cls, path: Path, layout: Layout) -> ParquetSource:

@@ -61,7 +61,7 @@ class VcfSource:
     records: NDArray[np.int64]
     ploidies: dict[tuple[int, int], int]
     notes: list[str] = field(default_factory=list)
-    standardize: bool = False
+    standardize: bool | None = False
 
     @classmethod
     def open(cls, path: Path, unsupported: Unsupported = "error") -> VcfSource:

@@ -1,0 +1,200 @@
+"""Pictures: known pixels stay, missing ones come back, and the command says what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from PIL import Image
+
+from bmcg.inpainting import inpaint
+from bmcg.inpainting.field import bending, smooth_field
+from bmcg.inpainting.patches import apply_patches, learn_patches, patch_grid
+from bmcg.metrics import psnr
+
+from ..cli.conftest import call, refused
+
+
+def textured(h=48, w=56):
+    y, x = np.mgrid[:h, :w]
+    return 120 + 50 * np.sin(x / 3.0 + y / 7.0) + 30 * (y > h / 2) + 0.5 * x
+
+
+@pytest.fixture(scope="module")
+def filled():
+    picture = textured()
+    known = np.random.default_rng(0).random(picture.shape) < 0.4
+    return picture, known, inpaint(np.where(known, picture, 0), known, n_jobs=1)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "in.png"
+    Image.fromarray(textured().astype(np.uint8)).save(path)
+    return path
+
+
+def test_bending_energy_is_that_of_second_differences_and_spares_planes():
+    h, w = 5, 6
+    f = np.random.default_rng(0).standard_normal((h, w))
+    energy = (np.diff(f, 2, axis=0) ** 2).sum() + (np.diff(f, 2, axis=1) ** 2).sum()
+    energy += 2 * (np.diff(np.diff(f, axis=0), axis=1) ** 2).sum()
+    K = bending((h, w))
+    assert f.ravel() @ (K @ f.ravel()) == pytest.approx(energy)
+    y, x = np.mgrid[:h, :w]
+    np.testing.assert_allclose(K @ (3.0 + 2 * x - y).ravel(), 0.0, atol=1e-12)
+
+
+def test_the_surface_solves_its_equations():
+    rng = np.random.default_rng(1)
+    x, known = rng.standard_normal((40, 37)), rng.random((40, 37)) < 0.3
+    level = x[known].mean()
+    Q = (bending(x.shape) + sp.diags_array(known.ravel() / 0.1 + 1e-9)).toarray()
+    expected = np.linalg.solve(Q, (known * (x - level)).ravel() / 0.1).reshape(x.shape) + level
+    found = smooth_field(np.where(known, x, 99.0), known, 0.1, max_steps=5000)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+def test_patches_cover_every_pixel_and_hold_their_own():
+    shape = (2, 19, 23)
+    grid = patch_grid(shape, 3)
+    at = grid.pixels(slice(None))
+    assert set(at.ravel().tolist()) == set(range(2 * 19 * 23))
+    number = np.arange(2 * 19 * 23).reshape(shape)
+    c, y, x = np.unravel_index(at[5], shape)
+    np.testing.assert_array_equal(np.sort(at[5]), np.sort(number[c, y, x]))
+    assert np.ptp(y) == np.ptp(x) == 7
+
+
+def test_patches_that_are_fully_known_are_reproduced():
+    picture = textured()
+    everything = np.ones(picture.size, dtype=bool)
+    shape = (1, *picture.shape)
+    settings = {"posterior": "row", "bias": True, "max_sweeps": 40, "random_state": 0, "n_jobs": 1}
+    model = learn_patches(picture.ravel(), everything, shape, settings)
+    mean, variance = apply_patches(model.fitted_, picture.ravel(), everything, shape, 1)
+    assert np.sqrt(np.mean((mean - picture.ravel()) ** 2)) < 2.0
+    assert (variance > 0).all()
+
+
+def test_texture_comes_back_better_than_from_a_smooth_surface(filled):
+    picture, known, found = filled
+    surface = smooth_field(np.where(known, picture, 0), known, 1e-2)
+    whole = psnr(picture, np.where(known, picture, found.mean))
+    assert whole > psnr(picture, np.where(known, picture, surface)) + 1.0
+    assert whole > 30
+
+
+def test_standard_deviations_are_those_of_the_errors(filled):
+    picture, known, found = filled
+    z = ((found.mean - picture) / found.std)[~known]
+    assert 0.7 < z.std() < 1.5
+
+
+def test_colours_are_filled_together():
+    picture = np.dstack([textured(32, 32), 255 - textured(32, 32), textured(32, 32) / 2])
+    known = np.random.default_rng(0).random((32, 32)) < 0.5
+    found = inpaint(picture, known, n_jobs=1)
+    assert found.mean.shape == found.std.shape == picture.shape
+    assert psnr(picture, np.where(known[:, :, None], picture, found.mean)) > 28
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (3, 3), (20, 2), (9, 40)])
+def test_any_size_and_few_known_pixels_will_do(shape):
+    known = np.zeros(shape, dtype=bool)
+    known.flat[::3] = True
+    found = inpaint(np.full(shape, 7.0), known, n_jobs=1)
+    np.testing.assert_allclose(found.mean, 7.0, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (np.zeros((48, 56), bool), "no pixel is known"),
+        (np.ones((5, 5), bool), "known has shape"),
+        (np.ones((48, 56)), "bool"),
+    ],
+)
+def test_bad_masks_are_refused(known, words):
+    with pytest.raises(ValueError, match=words):
+        inpaint(textured(), known)
+
+
+def test_the_command_fills_by_mask_colour_transparency_and_drop(file, tmp_path):
+    picture = np.asarray(Image.open(file))
+    gone = np.random.default_rng(0).random(picture.shape) < 0.5
+    Image.fromarray(np.where(gone, 255, 0).astype(np.uint8)).save(tmp_path / "mask.png")
+    marked = np.where(gone, 0, np.maximum(picture, 1))
+    Image.fromarray(marked.astype(np.uint8)).save(tmp_path / "black.png")
+    clear = np.dstack((picture, np.where(gone, 0, 255))).astype(np.uint8)
+    Image.fromarray(clear).save(tmp_path / "clear.png")
+    for name, source, options in (
+        ("a", file, ("--mask", tmp_path / "mask.png", "--std-map", tmp_path / "std.npy")),
+        ("b", tmp_path / "black.png", ("--missing-color", "black")),
+        ("c", tmp_path / "clear.png", ()),
+    ):
+        out = tmp_path / f"{name}.png"
+        ended = call("inpaint", source, "-o", out, *options)
+        assert ended.code == 0, ended.err
+        assert f"{gone.sum()} of {gone.size} pixels" in ended.out
+        found = np.asarray(Image.open(out))
+        found = found[:, :, 0] if found.ndim == 3 else found
+        np.testing.assert_array_equal(found[~gone], picture[~gone])
+        assert psnr(picture, found) > 28
+    std = np.load(tmp_path / "std.npy")
+    assert (std[gone] > 0).all()
+    assert (std[~gone] == 0).all()
+    ended = call("inpaint", file, "--drop", "0.5", "-o", tmp_path / "d.png", "--denoise")
+    assert ended.code == 0, ended.err
+    assert "PSNR" in ended.out
+
+
+def test_denoising_cleans_known_pixels(tmp_path):
+    clean = textured()
+    noisy = np.clip(clean + 20 * np.random.default_rng(0).standard_normal(clean.shape), 0, 255)
+    Image.fromarray(noisy.astype(np.uint8)).save(tmp_path / "noisy.png")
+    ended = call(
+        "inpaint", tmp_path / "noisy.png", "--drop", "0.3", "--denoise", "-o", tmp_path / "o.png"
+    )
+    assert ended.code == 0, ended.err
+    found = np.asarray(Image.open(tmp_path / "o.png"), dtype=float)
+    assert psnr(clean, found) > psnr(clean, noisy) + 4
+
+
+def test_sixteen_bits_stay_sixteen_bits(tmp_path):
+    deep = (textured() * 200).astype(np.uint16)
+    Image.fromarray(deep).save(tmp_path / "deep.png")
+    ended = call("inpaint", tmp_path / "deep.png", "--drop", "0.3", "-o", tmp_path / "out.png")
+    assert ended.code == 0, ended.err
+    found = np.asarray(Image.open(tmp_path / "out.png"))
+    assert found.max() > 255
+    gone = np.random.default_rng(0).random(deep.shape) < 0.3
+    np.testing.assert_array_equal(found[~gone], deep[~gone])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "which pixels"),
+        (("--mask", "SMALL"), "of one size"),
+        (("--mask", "TEXT"), "not a picture"),
+        (("--mask", "WHITE"), "every pixel is missing"),
+        (("--missing-color", "puce-ish"), "not a colour"),
+        (("--missing-color", "#123456"), "no pixel of the colour"),
+        (("--drop", "0.5", "--missing-color", "black"), "give one of them"),
+    ],
+)
+def test_bad_pictures_are_refused_with_a_way_out(file, tmp_path, options, words):
+    Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / "small.png")
+    Image.fromarray(np.full((48, 56), 255, np.uint8)).save(tmp_path / "white.png")
+    (tmp_path / "text.png").write_text("no picture")
+    names = {"SMALL": "small.png", "TEXT": "text.png", "WHITE": "white.png"}
+    options = [tmp_path / names[word] if word in names else word for word in options]
+    assert words in refused("inpaint", file, "-o", tmp_path / "out.png", *options)
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_the_input_is_never_overwritten(file):
+    before = file.read_bytes()
+    assert "one of the inputs" in refused("inpaint", file, "--drop", "0.5", "-o", file, "--force")
+    assert file.read_bytes() == before
