@@ -21,7 +21,7 @@ _HOMES = {
     "Observations": "observations",
     "load_model": "loading",
 }
-_ROOMS = ("baselines", "datasets", "graphs", "metrics")
+_ROOMS = ("baselines", "datasets", "graphs", "metrics", "plotting")
 
 
 def __getattr__(name: str) -> Any:
