@@ -97,8 +97,8 @@ class Messages:
 class BMCGPGAMP(MatrixCompleter):
     """Bayesian matrix completion with a hierarchical Gaussian prior, by GAMP.
 
-    The columns of X are Gaussian with a common precision Σ ~ Wishart(W, ν), where W is the
-    Laplacian of the row graph plus a ridge; the noise precision has a vague Gamma prior.
+    The columns of X are Gaussian with a common precision Σ ~ Wishart(W, ν), where W is a
+    multiple of the row graph's Laplacian plus a ridge; the noise precision has a vague Gamma prior.
     Variational Bayes alternates q(X), q(Σ) and the noise; the inverse that q(X) needs for each
     column is replaced by a few steps of generalised approximate message passing, shared by
     all columns. A column graph cannot be used.
@@ -110,8 +110,11 @@ class BMCGPGAMP(MatrixCompleter):
     ----------
     degrees_of_freedom : float
         ν. The expected prior precision is ν W.
+    graph_weight : float
+        Factor of the Laplacian in W, for values of unit mean square. The smaller, the more the
+        prior weighs against the data.
     ridge : float
-        Added to the Laplacian, for values of unit mean square.
+        Multiple of the identity added to it.
     gamp_steps : int
         Message-passing steps for each update of the columns.
     damping : float
@@ -140,12 +143,13 @@ class BMCGPGAMP(MatrixCompleter):
 
     _uses_col_graph = False
     _fitted_type = DenseGaussianModel
-    _tuning_grid: ClassVar[dict[str, list[Any]]] = {"ridge": [1e-4, 1e-2, 1.0]}
+    _tuning_grid: ClassVar[dict[str, list[Any]]] = {"graph_weight": [0.05, 0.2, 1.0]}
 
     def __init__(
         self,
         *,
         degrees_of_freedom: float = 1.0,
+        graph_weight: float = 0.2,
         ridge: float = 1e-2,
         gamp_steps: int = 3,
         damping: float = 0.5,
@@ -157,6 +161,7 @@ class BMCGPGAMP(MatrixCompleter):
         verbose: bool = False,
     ) -> None:
         self.degrees_of_freedom = degrees_of_freedom
+        self.graph_weight = graph_weight
         self.ridge = ridge
         self.gamp_steps = gamp_steps
         self.damping = damping
@@ -169,6 +174,7 @@ class BMCGPGAMP(MatrixCompleter):
 
     def _check_parameters(self, observations: Observations) -> None:
         check_number("degrees_of_freedom", self.degrees_of_freedom)
+        check_number("graph_weight", self.graph_weight)
         check_number("ridge", self.ridge)
         check_number("damping", self.damping)
         if self.damping > 1:
@@ -206,7 +212,8 @@ class BMCGPGAMP(MatrixCompleter):
         """W⁻¹ (m, m): smooth columns are probable, or nearly nothing where there is no graph."""
         if A is None:
             return _VAGUE * np.eye(m)
-        return np.asarray(np.linalg.inv(graph_precision(A, self.ridge).toarray()), dtype=np.float64)
+        W = graph_precision(sp.csr_array(self.graph_weight * A), self.ridge)
+        return np.asarray(np.linalg.inv(W.toarray()), dtype=np.float64)
 
     def _iterate(
         self, Y: Array, seen: Array, prior: Array, scale: float
