@@ -5,7 +5,8 @@
 
 Graphs as published, posterior="column", everything else as BMCG has it by default: nothing is
 tuned. Each case is fitted twice: with the paper's model as it stands, and with biases where the
-evidence asks for them, which is the default. Prints a Markdown table and writes it to docs/results/core.md.
+evidence asks for them, which is the default. Prints a Markdown table and writes it to
+docs/results/core.md.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bmcg import BMCG, datasets
 from bmcg.datasets import Dataset
+from bmcg.graphs import knn_graph
 from bmcg.metrics import error_rate, psnr, rmse
 from reporting import ROOT, machine, table, write_page
 
@@ -49,6 +51,13 @@ def held_out_rmse(data: Dataset, model: BMCG) -> float:
 def held_out_error_rate(data: Dataset, model: BMCG) -> float:
     """Share of held-out genotypes whose rounded prediction is wrong."""
     return error_rate(data.test_values, model.predict(data.test_rows, data.test_cols))
+
+
+def averaged_chr22(seed: int) -> Dataset:
+    """Chr22 with pairs of which only one is the other's neighbour at half weight."""
+    data = datasets.load_chr22(0.2, seed)
+    # Gaussian weights over an endless length are one, and `knn_graph` averages both directions.
+    return replace(data, row_graph=knn_graph(data.truth, n_neighbors=10, scale=1e12))
 
 
 def picture_psnr(data: Dataset, model: BMCG) -> float:
@@ -106,6 +115,14 @@ CASES = {
         "Chr22, 20 % observed, row graph of the complete matrix",
         "error rate",
         lambda seed: datasets.load_chr22(0.2, seed),
+        held_out_error_rate,
+        0.0258,
+        masks=3,
+    ),
+    "chr22-averaged": Case(
+        "the same, one-sided neighbours at half weight",
+        "error rate",
+        averaged_chr22,
         held_out_error_rate,
         0.0258,
         masks=3,
@@ -200,7 +217,12 @@ that others may share.
 {table(HEADER, rows)}
 
 The row graph of Chr22 joins nearest neighbours of the *complete* matrix, as in the paper: it has
-seen the held-out entries. The pictures' graphs have seen no pixel.
+seen the held-out entries. The pictures' graphs have seen no pixel. The paper does not say how its
+neighbour graph is made symmetric, and the error depends on it. Five ways were looked at, with the
+held-out entries in view: every pair at weight one (the loader's), one-sided pairs at half weight
+(as in the toolbox the paper uses elsewhere), mutual pairs alone, Gaussian weights, and 5 instead of
+10 neighbours. The table has the two that are plain 10-neighbour graphs; none was chosen by the
+evidence, which prefers the Gaussian weights although they predict worse.
 """
 
 
