@@ -14,22 +14,27 @@ from bmcg.storage import write_atomically
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def _git(*arguments: str) -> str:
+    found = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
 def commit() -> str:
     """Short name of the commit, with a mark where the package differs from it."""
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+changes", "--abbrev=8"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return found.stdout.strip() or "unknown"
+    name = _git("rev-parse", "--short=8", "HEAD") or "unknown"
+    return name + ("+changes" if _git("status", "--porcelain", "src/bmcg") else "")
+
+
+# Asked at the start: a working tree may move on while a benchmark runs.
+COMMIT = commit()
 
 
 def machine() -> str:
     """Version, commit and machine in one line."""
     cores = f"{os.cpu_count()} cores"
-    return f"bmcg {__version__}, commit {commit()}, {platform.machine()}, {cores}"
+    return f"bmcg {__version__}, commit {COMMIT}, {platform.machine()}, {cores}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
