@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .experiments import LOWER_IS_BETTER, METRIC_NAMES, Case
+from .measuring import NOT_RUN
 from .methods import OURS_LABEL
 from .published import Reference, references
 from .summary import Figure, Summary
@@ -150,7 +151,7 @@ def _references(summary: Summary, outside: tuple[Reference, ...]) -> str:
 
 
 def _origin(summary: Summary) -> str:
-    rows = summary.rows
+    rows = [row for row in summary.rows if row["status"] != NOT_RUN] or summary.rows
     commits = sorted({row["commit"] for row in rows if row["commit"]})
     machines = sorted({row["machine"] for row in rows})
     versions = sorted({row["versions"] for row in rows})
