@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from benchmarks.reporting import table
 from threadpoolctl import threadpool_limits
 
-from benchmarks.reporting import table
 from bmcg import datasets
 from bmcg.inference.families import Family, outer_packed
 from bmcg.inference.start import initial_state

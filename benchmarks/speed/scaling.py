@@ -14,10 +14,11 @@ import sys
 from dataclasses import asdict, dataclass
 
 import numpy as np
-
 from benchmarks.reporting import ROOT, table
+
 from bmcg.graphs.precision import stack_graphs
-from bmcg.inference.run import Progress, Settings, SideInput, run
+from bmcg.inference.fit import Progress, Settings, SideInput
+from bmcg.inference.run import run
 from bmcg.kernels.threads import count_jobs, workers
 
 from .synthetic import power_law_observations, ring_graph

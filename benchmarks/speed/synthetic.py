@@ -57,21 +57,22 @@ def _row_counts(rng: np.random.Generator, total: int, m: int, n: int) -> NDArray
 
 @njit(cache=True)
 def _draw(counts, n, U, V, seed, indptr, indices, values):  # type: ignore[no-untyped-def]
-    np.random.seed(seed)
+    # Compiled code has NumPy's old generator alone; its state is its own, not Python's.
+    np.random.seed(seed)  # noqa: NPY002
     used = 0
     taken_by = np.full(n, -1, np.int32)
     for i in range(len(counts)):
         drawn = indices[used : used + counts[i]]
         p = 0
         while p < counts[i]:
-            j = int(n * np.random.random() ** 1.5)
+            j = int(n * np.random.random() ** 1.5)  # noqa: NPY002
             if taken_by[j] != i:
                 taken_by[j] = i
                 drawn[p] = j
                 p += 1
         drawn.sort()
         for j in drawn:
-            dot = np.random.standard_normal()
+            dot = np.random.standard_normal()  # noqa: NPY002
             for q in range(U.shape[1]):
                 dot += U[i, q] * V[j, q]
             values[used] = dot

@@ -29,7 +29,7 @@ def plain_estimate(L, Q, z):
     pattern = L.toarray() != 0
     for i in range(len(out)):
         S = np.flatnonzero(pattern[i])
-        rest, at = np.flatnonzero(~pattern[i]), int(np.flatnonzero(S == i)[0])
+        rest, at = np.flatnonzero(~pattern[i]), int(np.searchsorted(S, i))
         for r, q in enumerate(Q):
             w = np.linalg.inv(q[np.ix_(S, S)])[at]
             shift = w @ q[np.ix_(S, rest)] @ z[rest, r]
