@@ -1,0 +1,55 @@
+"""Every block of the guides runs, in order, in an empty folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..cli.conftest import call
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(language: str, code: str) -> None:
+    """Run a block in the current folder; this process has compiled and loaded everything."""
+    if language == "python":
+        exec(compile(code, "<guide>", "exec"), {})
+        return
+    for line in code.strip().splitlines():
+        if line.startswith("bmcg "):
+            ended = call(*shlex.split(line)[1:])
+            assert ended.code == 0, f"{line}\n{ended.out}\n{ended.err}"
+        else:
+            subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True)
+
+
+def blocks(name: str) -> list[tuple[str, str]]:
+    found = BLOCK.findall((GUIDES / f"{name}.md").read_text())
+    assert {language for language, _ in found} <= {"python", "bash"}
+    return found
+
+
+@pytest.mark.parametrize("name", ["recommending", "genotypes", "inpainting", "sensors"])
+def test_every_block_of_a_guide_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    skipped = []
+    for language, code in blocks(name):
+        needs = re.match(r"# needs (\w+)\n", code)
+        if needs and shutil.which(needs.group(1)) is None:
+            skipped.append(needs.group(1))
+            continue
+        run(language, code)
+    if skipped:
+        pytest.skip(f"all but the blocks that need {', '.join(skipped)}, which is not installed")
+
+
+def test_every_way_to_use_a_model_has_a_guide():
+    text = "".join(path.read_text() for path in GUIDES.glob("*.md"))
+    for command in ("bmcg recommend", "bmcg impute", "bmcg inpaint", "fold_in", "update"):
+        assert command in text
