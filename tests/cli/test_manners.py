@@ -18,7 +18,7 @@ from bmcg.inference import run as loop
 
 from .conftest import DENSE, FIT, call
 
-COMMANDS = ("fit", "predict", "complete", "info", "demo")
+COMMANDS = ("fit", "predict", "complete", "info", "report", "demo")
 
 
 def bmcg(*arguments):

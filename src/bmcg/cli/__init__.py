@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import bench, impute, inpaint, recommend
+from . import bench, impute, inpaint, recommend, report
 from .app import main
 
-__all__ = ["bench", "impute", "inpaint", "main", "recommend"]
+__all__ = ["bench", "impute", "inpaint", "main", "recommend", "report"]
