@@ -16,7 +16,7 @@ from bmcg.cli.app import app
 from bmcg.graphs import chain_graph
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/index.md", "docs/command-line.md")
+PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 
 
 def blocks(language):
@@ -40,6 +40,7 @@ def write_files(folder):
     ]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *entries[::2]]))
     (folder / "pairs.csv").write_text("user,item\n1,dune\n2,emma\n")
+    (folder / "held-out.csv").write_text("\n".join(["user,item,rating", *entries[1::2]]))
     (folder / "friends.csv").write_text("a,b\n1,2\n2,3\n")
     (folder / "similar.csv").write_text("a,b,weight\nalien,dune,2.0\nclue,emma,0.5\n")
     sp.save_npz(folder / "similar.npz", chain_graph(5))

@@ -218,13 +218,16 @@ def uncertainty_map(
     spread = np.sqrt(model.fitted_.variance_block(i, j))
     # A few cold rows must not leave all others in the dark.
     top = float(np.percentile(spread, 99.0))
-    shown = ax.imshow(
+    image = ax.imshow(
         spread, cmap="magma", vmin=0.0, vmax=top, aspect="auto", interpolation="nearest"
     )
-    ax.figure.colorbar(shown, ax=ax, label="standard deviation", extend="max")
-    some = "" if (len(i), len(j)) == (m, n) else f" ({len(i)} of {m} rows, {len(j)} of {n} columns)"
+    ax.figure.colorbar(image, ax=ax, label="standard deviation", extend="max")
     ax.grid(False)
-    return _named(ax, f"How unsure each entry is{some}", "column", "row")
+    names = [
+        word if len(shown) == size else f"{word} ({len(shown)} of {size})"
+        for word, shown, size in (("column", j, n), ("row", i, m))
+    ]
+    return _named(ax, "How unsure each entry is", *names)
 
 
 def _axis(ax: Axes | None) -> Axes:
