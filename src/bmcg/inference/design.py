@@ -101,7 +101,7 @@ def sums(family: Family, side: Side, other: Factors, biased: bool) -> Sums:
         G = passes.gram_blocks(side, V)
         G[:, packed_diagonal(K)] += passes.row_sums(side, C)
     else:
-        moments = outer_packed(V)
+        moments = outer_packed(V.astype(side.storage, copy=False))
         moments += C
         G = passes.row_sums(side, moments)
     h = passes.weighted_sums(side, V)

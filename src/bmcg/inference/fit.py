@@ -37,6 +37,9 @@ class Settings:
     learn : bool
         Whether strengths of graphs, ridge and features are learned.
     prior : Prior
+    single : bool
+        Whether second moments are stored in float32 while they are summed, for half the memory
+        and traffic of the `row` and `joint` families; all sums stay in float64.
     """
 
     family: Family = "row"
@@ -48,6 +51,7 @@ class Settings:
     bias: bool = False
     learn: bool = False
     prior: Prior = field(default_factory=Prior)
+    single: bool = False
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,13 @@ class _Side:
         which: int,
         pool: Workers,
     ) -> None:
-        side = Side(view.indptr, view.indices, (view.values - offset) / scale, pool)
+        side = Side(
+            view.indptr,
+            view.indices,
+            (view.values - offset) / scale,
+            pool,
+            storage=np.float32 if settings.single else np.float64,
+        )
         self.strengths = Strengths(np.ones(len(given.stack.weights)), given.ridge, 1.0)
         engine = choose_engine(
             settings.engine,

@@ -25,6 +25,9 @@ class Side:
     pool : Workers
     kernels : module
         `cpu`, or `reference` in tests.
+    storage : type
+        What second moments are stored in while this side sums them: float64, or float32 for
+        half the memory and traffic. Sums are taken in float64 either way.
     """
 
     indptr: NDArray[np.int64]
@@ -32,6 +35,7 @@ class Side:
     values: Array
     pool: Workers
     kernels: Any = cpu
+    storage: type[np.floating[Any]] = np.float64
     _bounds: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     @property
