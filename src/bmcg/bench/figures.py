@@ -80,8 +80,9 @@ def _dot_panel(ax: Any, summary: Summary, case: Case, labels: Sequence[str]) -> 
             values.append(printed)
             ax.plot(printed, at, "o", mfc="white", mec=colour, ms=5.5, zorder=2)
         if figure is None or figure.mean is None:
-            ax.text(0.02, at, "no result", fontsize=6.5, color=GREY, va="center",
-                    transform=ax.get_yaxis_transform())  # fmt: skip
+            if printed is None:
+                ax.text(0.02, at, "no result", fontsize=6.5, color=GREY, va="center",
+                        transform=ax.get_yaxis_transform())  # fmt: skip
             continue
         values.append(figure.mean)
         ax.errorbar(figure.mean, at, xerr=figure.spread, fmt="o", color=colour, ms=5.5, zorder=3)
