@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import queue
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -121,8 +122,9 @@ class _Worker:
             return self._pipe.recv()
         except (EOFError, OSError):
             self.end()
-            code = self._process.exitcode
-            return unfinished(FAILED, f"the process died with code {code}, perhaps for memory")
+            if self._process.exitcode == -signal.SIGTERM:  # by a person, not by a limit
+                return unfinished(NOT_RUN, "ended from outside")
+            return unfinished(FAILED, "the process died, perhaps for lack of memory")
 
     def end(self) -> None:
         self._process.kill()
