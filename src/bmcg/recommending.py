@@ -22,7 +22,7 @@ SCORES: tuple[Score, ...] = get_args(Score)
 
 # A block of scores is 8 MiB, whatever the matrix; the cut depends on nothing else, so that
 # results do not depend on the number of threads.
-BLOCK_ROWS, BLOCK_COLS = 128, 8192
+BLOCK_ROWS, BLOCK_COLS = 256, 4096
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def best_columns(
     bounds = np.append(np.arange(0, len(rows), BLOCK_ROWS), len(rows))
     sign = {"mean": 0.0, "lower": -width, "ucb": width}[score]
 
-    def scan(cols: Index, start: int, stop: int) -> None:
+    def scan(start: int, stop: int) -> None:
         at = rows[start:stop]
         block = posterior.mean_block(at, cols)
         if sign:
@@ -149,5 +149,5 @@ def best_columns(
     with threadpool_limits(1):
         for first in range(0, n_cols, BLOCK_COLS):
             cols = np.arange(first, min(first + BLOCK_COLS, n_cols))
-            pool.over_rows(lambda a, b, cols=cols: scan(cols, a, b), bounds)
+            pool.over_rows(scan, bounds)
     return where, best

@@ -12,11 +12,11 @@ from .app import Force, Model, app
 
 
 class ScoreOption(StrEnum):
-    """What recommendations are ranked by, as `BMCG.recommend` names it."""
+    """What recommendations are ranked by; the values are those of `BMCG.recommend`."""
 
-    mean = "mean"
-    lower = "lower"
-    ucb = "ucb"
+    by_mean = "mean"
+    by_lower = "lower"
+    by_ucb = "ucb"
 
 
 @app.command()
@@ -34,7 +34,7 @@ def recommend(
             help="Rank by the mean, by what is surely good (mean - width * std) or by what may "
             "be good (mean + width * std)."
         ),
-    ] = ScoreOption.mean,
+    ] = ScoreOption.by_mean,
     width: Annotated[float, typer.Option(min=0.0, help="Standard deviations to count.")] = 1.0,
     include_observed: Annotated[
         bool, typer.Option("--include-observed", help="Also what the model was fitted on.")

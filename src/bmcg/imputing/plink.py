@@ -67,8 +67,8 @@ class PlinkSource:
                 f"samples (.fam) take {3 + stride * len(sites)}: the files do not belong together"
             )
         packed = data[3:].reshape(len(sites), stride)
-        codes = (packed[:, :, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
-        codes = codes.reshape(len(sites), -1)[:, : len(samples)]
+        quads = (packed[:, :, None] >> np.array([0, 2, 4, 6], dtype=np.uint8)) & 3
+        codes = quads.reshape(len(sites), -1)[:, : len(samples)].astype(np.uint8)
         ids, people = [site[1] for site in sites], [person[1] for person in samples]
         return cls(
             path,

@@ -108,7 +108,7 @@ def of_color(picture: Picture, color: str, tolerance: float) -> Bool:
     if picture.values.ndim == 2:
         grey = rgb.mean() * picture.top / 255
         return np.abs(picture.values - grey) <= tolerance
-    return (np.abs(picture.values - rgb) <= tolerance).all(axis=2)
+    return np.asarray(np.abs(picture.values - rgb).max(axis=2) <= tolerance)
 
 
 def _open(path: Path) -> Any:
