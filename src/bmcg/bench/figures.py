@@ -107,7 +107,8 @@ def curves(summary: Summary, groups: Sequence[str], xlabels: Sequence[str]) -> F
             if line is not None:
                 handles.setdefault(SHORT.get(label, label), line)
         metric = summary.columns(group)[0].metric
-        if metric != "psnr":
+        low, high = ax.dataLim.intervaly
+        if metric != "psnr" and high > 4.0 * low > 0.0:
             ax.set_yscale("log")
             _plain_log(ax.yaxis, (1.0, 2.0, 5.0))
         ticks = [case.x for case in summary.columns(group) if case.x is not None]
