@@ -71,12 +71,8 @@ def precision_spectrum(model: BMCG, ax: Axes | None = None) -> Axes:
         ends = len(lam) + 0.5, len(lam) + pruned + 0.5
         ax.axvspan(*ends, facecolor="white", edgecolor=SOFT, hatch="//", linewidth=0)
         box = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
-        place: dict[str, Any] = {
-            "transform": ax.get_xaxis_transform(),
-            "ha": "center",
-            "va": "center",
-        }
-        ax.text(sum(ends) / 2, 0.5, f"{pruned} dropped", color=INK, bbox=box, **place)
+        words = f"{pruned} dropped"
+        ax.text(0.98, 0.94, words, color=INK, bbox=box, ha="right", transform=ax.transAxes)
     ax.set_yscale("log")
     ax.set_xlim(0.4, len(lam) + pruned + 0.6)
     if len(lam):

@@ -87,8 +87,9 @@ def test_the_comparison_without_graphs_gives_both_errors(case):
     said = " ".join(find(model, test, bare).graphs)
     for one in (model, bare):
         assert f"{rmse(test.values, one.predict(test.rows, test.cols)):.4g}" in said
-    swapped = find(bare, test, model)
-    assert any("do not help" in line for line in swapped.warnings)
+    assert any("do not help" in line for line in find(bare, test, model).warnings)
+    assert not any("do not help" in line for line in find(model, test, bare).warnings)
+    assert any("would tell" in line for line in find(model, None, bare).graphs)
 
 
 @pytest.fixture(scope="module")
