@@ -75,13 +75,15 @@ class Outcome:
 
 
 def environment() -> None:
-    """Create the peers' environment where it is missing."""
-    if PYTHON.exists():
+    """Create the peers' environment where it is missing or was left half done."""
+    done = HERE / ".venv" / ".installed"
+    if done.exists():
         return
     subprocess.run([sys.executable, "-m", "venv", str(HERE / ".venv")], check=True)
     subprocess.run(
         [str(PYTHON), "-m", "pip", "install", "-r", str(HERE / "requirements.txt")], check=True
     )
+    done.touch()
 
 
 def export(data: Dataset, path: Path) -> None:
