@@ -143,9 +143,12 @@ class Posterior:
         return np.einsum("pr,pr->p", left, right)
 
     def mean_block(self, rows: Index, cols: Index) -> Array:
-        """Means of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
+        """Means of all pairs of some rows and some columns, shape (n_rows, n_cols).
+
+        Before the limits: of many entries at a limit these still tell which is best.
+        """
         U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
-        return np.clip(self.scale * (U @ V.T) + self.offset, *self.limits)
+        return self.scale * (U @ V.T) + self.offset
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""

@@ -66,7 +66,7 @@ class Recommendations:
         From 1.
     mean, std : ndarray of shape (n_found,)
     score : ndarray of shape (n_found,)
-        What the order follows.
+        What the order follows, before the limits of a model with a value range.
     """
 
     rows: NDArray[Any]
