@@ -15,7 +15,7 @@ demo: $(STAMP)
 	$(BIN)/bmcg demo --out bmcg-demo --force
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks

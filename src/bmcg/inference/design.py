@@ -66,7 +66,10 @@ def with_constant(family: Family, factors: Factors, biased: bool, at: int) -> Fa
         cov = np.hstack((factors.cov, np.zeros((len(mean), width))))
     else:
         mean, cov = partner_mean(factors, True), partner_cov(family, factors, True)
-    return Factors(mean, cov, factors.log_det, factors.energy)
+    free = np.flatnonzero(np.arange(mean.shape[1]) != at)
+    energy = np.zeros((mean.shape[1], mean.shape[1]))
+    energy[np.ix_(free, free)] = factors.energy
+    return Factors(mean, cov, factors.log_det, energy)
 
 
 def partner_cov(family: Family, factors: Factors, biased: bool) -> Array:
