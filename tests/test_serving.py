@@ -73,15 +73,6 @@ def test_recommendations_are_the_best_unobserved_entries(family, score, monkeypa
         np.testing.assert_array_equal(found.rank[lines], [1, 2, 3, 4])
 
 
-def test_a_value_range_does_not_make_ties_of_the_best():
-    X, _ = planted()
-    limited = BMCG(posterior="row", value_range=(-0.5, 0.5), random_state=0, n_jobs=1).fit(X)
-    free = fitted(X)
-    found = limited.recommend(n=3)
-    np.testing.assert_array_equal(found.cols, free.recommend(n=3).cols)
-    assert found.mean.max() <= 0.5
-
-
 def test_rows_with_few_unobserved_columns_get_few_lines(model):
     X, _ = planted()
     found = model.recommend(n=1000)
