@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .graphs.adjacency import as_adjacency
 from .labels import Labels, as_label_array
 from .observations import Observations
+from .stacks import user_level
 from .storage import write_model
 from .tables import like, wide_frame
 
@@ -175,7 +176,7 @@ class MatrixCompleter(BaseEstimator):
             warnings.warn(
                 f"{type(self).__name__} cannot use a graph here: {argument} is not used",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=user_level(),
             )
             return None
         return as_adjacency(graph, n, labels, argument)

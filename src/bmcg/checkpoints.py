@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from .inference.fit import Fit, SideInput
 from .inference.mark import Mark
 from .observations import Observations
+from .stacks import user_level
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
 
 # Seconds between checkpoints, and the largest share of a fit's time that writing them may take.
@@ -92,7 +93,7 @@ class Checkpoint:
                     f"no checkpoint was written to {self.path}: {error}; the fit goes on, "
                     "and each later checkpoint is tried again",
                     RuntimeWarning,
-                    stacklevel=2,
+                    stacklevel=user_level(),
                 )
             self.failed = True
         else:
@@ -142,7 +143,7 @@ def open_checkpoint(
         warnings.warn(
             f"there is no checkpoint at {path} to go on from: the fit starts from the beginning",
             UserWarning,
-            stacklevel=5,
+            stacklevel=user_level(),
         )
         return Checkpoint(path, identity)
     mark, seed = read_checkpoint(path, identity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 import warnings
 from dataclasses import replace
@@ -13,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .callbacks import CallbackSupport, SweepTasks, with_callbacks
 from .checkpoints import Checkpoint, identify, open_checkpoint
 from .inference.families import FAMILIES, Family
-from .inference.fit import Fit, Settings, SideInput, Start
+from .inference.fit import Fit, Progress, Settings, SideInput, Start
+from .inference.mark import Mark
 from .inference.run import biases_pay, run
 from .inference.weights import GraphWeight, graph_weights
 from .kernels.threads import count_jobs, workers
@@ -25,12 +28,13 @@ from .posterior import Posterior
 from .progress import fit_progress
 from .serving import ServingModel
 from .sides import SideSpec, side_spec
+from .stacks import user_level
 from .tables import like
 
 Array = NDArray[np.float64]
 
 
-class BMCG(ServingModel):
+class BMCG(CallbackSupport, ServingModel):
     """Bayesian low-rank matrix completion with a graph on the rows and one on the columns.
 
     M ≈ UVᵀ on the observed entries. Columns of U and V share precisions that are learned, so
@@ -95,7 +99,7 @@ class BMCG(ServingModel):
     n_sweeps_ : int
     converged_ : bool
     stop_reason_ : str
-        "converged", "max_sweeps" or "interrupted".
+        "converged", "max_sweeps", "interrupted" (by Ctrl-C) or "stopped" (by a callback).
     engines_ : tuple of str
         Variance engines used for rows and columns.
     biased_ : bool
@@ -166,6 +170,7 @@ class BMCG(ServingModel):
         self.checkpoint = checkpoint
         self.resume = resume
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -192,7 +197,25 @@ class BMCG(ServingModel):
         Returns
         -------
         self
+
+        Notes
+        -----
+        With scikit-learn 1.9 or later, callbacks given to `set_callbacks` hear of the fit and of
+        each sweep, whose fitted estimator they may ask for, and can end the fit.
         """
+        return self._fit_for(self, X, X, row_graph, col_graph, row_features, col_features)
+
+    def _fit_for(
+        self,
+        owner: Any,
+        given: Any,
+        X: Any,
+        row_graph: Any,
+        col_graph: Any,
+        row_features: Any = None,
+        col_features: Any = None,
+    ) -> Self:
+        """Fit; the owner's callbacks hear of it, and of the matrix that the owner was given."""
         observations = Observations.from_any(X)
         self._check_parameters(observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
@@ -203,7 +226,9 @@ class BMCG(ServingModel):
                 'rows together: use posterior="row" or "joint"'
             )
         self._remember(observations)
-        self.fitted_ = self._run(observations, rows, cols)
+        tasks = SweepTasks(owner, given, observations.values)
+        self.fitted_ = self._run(observations, rows, cols, tasks)
+        tasks.finish()
         return self
 
     def predict_interval(
@@ -300,22 +325,36 @@ class BMCG(ServingModel):
         _check_positive(self.tol, "tol", zero=True)
         count_jobs(self.n_jobs)
 
-    def _run(self, observations: Observations, rows: SideSpec, cols: SideSpec) -> Posterior:
+    def _run(
+        self, observations: Observations, rows: SideSpec, cols: SideSpec, tasks: SweepTasks
+    ) -> Posterior:
         m, n = observations.shape
         learn = rows.judged or cols.judged if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, bool(learn))
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         kept = self._open_checkpoint(observations, *sides, settings)
         mark = None if kept is None else kept.mark
-        with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
+        progress = tasks.progress(self.max_sweeps, self.verbose)
+        with workers(self.n_jobs) as pool, progress as show:
             bias = self.bias
             if kept is not None and mark is not None:
                 bias, settings = mark.state.biased, replace(settings, seed=kept.identity.seed)
             elif bias == "auto":
                 bias = biases_pay(observations, *sides, settings, pool)
             settings = replace(settings, bias=bool(bias))
+
+            def after(sweep: Progress) -> bool:
+                show(sweep)
+                return tasks.end(lambda: self._as_of(sweep.fit(), observations))
+
+            def between(place: Mark) -> None:
+                if kept is not None:
+                    kept(place)
+                tasks.begin()
+
+            tasks.begin()
             fit = run(
-                observations, *sides, settings, pool=pool, callback=show, resume=mark, keep=kept
+                observations, *sides, settings, pool=pool, callback=after, resume=mark, keep=between
             )
         if kept is not None:
             kept.finish(fit)
@@ -374,29 +413,38 @@ class BMCG(ServingModel):
         low, high = self.value_range
         return float(low), float(high)
 
-    def _note(self, fit: Fit, advice: str = "") -> None:
+    def _as_of(self, fit: Fit, observations: Observations) -> Self:
+        """This model as a fit under way would leave it."""
+        model = copy.copy(self)
+        model._describe(fit)
+        model.fitted_ = Posterior.from_fit(fit, self.posterior, self._limits(observations))
+        return model
+
+    def _describe(self, fit: Fit) -> None:
         self.elbo_trace_ = np.asarray(fit.trace)
         self.rank_trace_ = np.asarray(fit.ranks)
         self.converged_ = fit.converged
         self.biased_ = fit.state.biased
         self.graph_weights_ = {"rows": graph_weights(fit.rows), "cols": graph_weights(fit.cols)}
         self.engines_ = (fit.rows.half.engine.name, fit.cols.half.engine.name)
-        self.stop_reason_ = (
-            "converged" if fit.converged else "interrupted" if fit.interrupted else "max_sweeps"
-        )
+        ends = ("converged", "interrupted", "stopped")
+        self.stop_reason_ = next((end for end in ends if getattr(fit, end)), "max_sweeps")
+
+    def _note(self, fit: Fit, advice: str = "") -> None:
+        self._describe(fit)
         if fit.interrupted:
             warnings.warn(
                 f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
                 f"{advice}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=user_level(),
             )
-        elif not fit.converged:
+        elif self.stop_reason_ == "max_sweeps":
             warnings.warn(
                 f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
                 f"predictions are usable, more sweeps may improve them{advice}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=user_level(),
             )
 
     def _complete(self) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .callbacks import CallbackSupport, with_callbacks
 from .estimators import BMCG
 from .inference.families import Family
 from .kernels.grouping import pointers
@@ -24,7 +25,7 @@ from .tables import row_index
 Bool = NDArray[np.bool_]
 
 
-class BMCGImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill in missing values with `BMCG`, as a scikit-learn transformer.
 
     Observed entries are returned as they are. Missing ones get the posterior mean of the
@@ -116,6 +117,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         self.checkpoint = checkpoint
         self.resume = resume
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, row_graph: Any = None) -> Self:
         """Learn columns, noise and rank from the observed entries.
 
@@ -133,6 +135,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         self._fit(X, row_graph)
         return self
 
+    @with_callbacks
     def fit_transform(self, X: Any, y: Any = None, row_graph: Any = None) -> Any:
         """Fit, and fill the same matrix from the rows' own factors.
 
@@ -199,7 +202,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         )
         own, shared = self.get_params(deep=False), BMCG._get_param_names()
         model = BMCG(**{name: own[name] for name in shared if name in own})
-        self.model_ = model.fit(observations, row_graph, self.col_graph)
+        self.model_ = model._fit_for(self, X, observations, row_graph, self.col_graph)
         return values, missing
 
     def _read(self, X: Any, reset: bool) -> tuple[NDArray[Any], Bool]:

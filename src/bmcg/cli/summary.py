@@ -36,6 +36,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         "converged": "converged",
         "max_sweeps": "stopped at the most sweeps allowed",
         "interrupted": "interrupted",
+        "stopped": "stopped by a callback",
     }[model.stop_reason_]
     return [
         ("observed", f"{n_observed} entries ({100.0 * n_observed / (m * n):.3g} %)"),

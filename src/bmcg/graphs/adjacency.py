@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..labels import Labels, as_label_array
+from ..stacks import user_level
 from ..tables import is_frame, numeric
 from .edges import edge_graph
 
@@ -70,7 +71,7 @@ def _checked(A: Any, argument: str) -> sp.csr_array:
         warnings.warn(
             f"{argument} is not symmetric: using the mean of it and its transpose, (A + A^T) / 2",
             UserWarning,
-            stacklevel=4,
+            stacklevel=user_level(),
         )
     # Averaging a symmetric matrix with itself is exact, so rounding asymmetry goes too.
     A = sp.csr_array((A + A.T) * 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,7 +91,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a running fit stands after a sweep; it ends when the gain is below `target`."""
+    """Where a running fit stands after a sweep; it ends when the gain is below `target`.
+
+    `fit` makes what the fit would leave behind if it ended here; good until the callback returns.
+    """
 
     sweep: int
     elbo: float
@@ -100,6 +104,7 @@ class Progress:
     noise_std: float
     seconds: float
     state: State
+    fit: Callable[[], Fit]
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,8 @@ class Fit:
     converged : bool
     interrupted : bool
         Whether Ctrl-C ended it.
+    stopped : bool
+        Whether the callback ended it.
     rows, cols : FittedSide
     mark : Mark or None
         Where a fit that did not converge can be taken up again.
@@ -164,6 +171,7 @@ class Fit:
     ranks: tuple[int, ...]
     converged: bool
     interrupted: bool
+    stopped: bool
     rows: FittedSide
     cols: FittedSide
     mark: Mark | None

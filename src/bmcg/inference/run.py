@@ -48,7 +48,7 @@ def run(
     settings: Settings,
     *,
     pool: Workers,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callable[[Progress], bool | None] | None = None,
     start: Start | None = None,
     resume: Mark | None = None,
     keep: Callable[[Mark], None] | None = None,
@@ -62,7 +62,7 @@ def run(
     settings : Settings
     pool : Workers
     callback : callable, optional
-        Receives a `Progress` after every sweep.
+        Receives a `Progress` after every sweep; True from it ends the fit there.
     start : Start, optional
         Go on from there, in its units: columns may go, none are added.
     resume : Mark, optional
@@ -205,7 +205,7 @@ class _Loop:
         settings: Settings,
         offset: float,
         scale: float,
-        callback: Callable[[Progress], None] | None,
+        callback: Callable[[Progress], bool | None] | None,
         keep: Callable[[Mark], None] | None,
     ) -> None:
         self.rows, self.cols, self.settings = rows, cols, settings
@@ -218,6 +218,7 @@ class _Loop:
         self.ranks: list[int] = []
         self.started = time.perf_counter()
         self.best: State | None = None
+        self.stopped = False
         self.mark: Mark | None = None
 
     def restore(self, mark: Mark) -> None:
@@ -237,7 +238,7 @@ class _Loop:
             for number in range(len(self.trace), settings.max_sweeps):
                 last_sweep = number + 1 == settings.max_sweeps
                 state, converged = self._step(state, number, last_sweep)
-                if converged:
+                if converged or self.stopped:
                     break
                 if not last_sweep:
                     self._leave_mark(state)
@@ -245,6 +246,9 @@ class _Loop:
             if self.best is None:
                 raise
             interrupted = True
+        return self._fit(converged, interrupted)
+
+    def _fit(self, converged: bool = False, interrupted: bool = False) -> Fit:
         assert self.best is not None
         return Fit(
             self.best,
@@ -254,6 +258,7 @@ class _Loop:
             tuple(self.ranks),
             converged,
             interrupted,
+            self.stopped,
             self.rows.finished(self.best.rows.mean),
             self.cols.finished(self.best.cols.mean),
             None if converged else self.mark,
@@ -290,7 +295,7 @@ class _Loop:
         state, U, V = sweep(settings.family, self.rows.half, self.cols.half, settings.prior, state)
         self._keep(state, U, V, tau)
         gain = self._record(state, number)
-        if last_sweep:
+        if last_sweep or self.stopped:
             return state, False
         if settings.learn and number + 1 >= SETTLE:
             self.rows.learn(U, side_lam(state, "rows").mean)
@@ -322,9 +327,8 @@ class _Loop:
         if self.callback is not None:
             noise = self.scale / float(np.sqrt(state.tau.mean))
             seconds = time.perf_counter() - self.started
-            self.callback(
-                Progress(number + 1, bound, gain, self._target(), state.rank, noise, seconds, state)
-            )
+            where = number + 1, bound, gain, self._target(), state.rank, noise, seconds
+            self.stopped = bool(self.callback(Progress(*where, state, self._fit)))
         return gain
 
     def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:

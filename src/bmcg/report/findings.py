@@ -158,7 +158,9 @@ def _ended(model: BMCG) -> Number:
 def _unfinished(model: BMCG) -> tuple[str, ...]:
     if model.converged_:
         return ()
-    how = "was interrupted" if model.stop_reason_ == "interrupted" else "stopped at its most sweeps"
+    how = {"interrupted": "was interrupted", "stopped": "was stopped by a callback"}.get(
+        model.stop_reason_, "stopped at its most sweeps"
+    )
     return (
         f"The fit {how} before the bound settled: predictions are usable, a longer fit may "
         "improve them and narrow the intervals.",
