@@ -73,6 +73,19 @@ def test_recommendations_are_the_best_unobserved_entries(family, score, monkeypa
         np.testing.assert_array_equal(found.rank[lines], [1, 2, 3, 4])
 
 
+def test_a_value_range_does_not_make_ties_of_the_best():
+    X, _ = planted()
+    # Ratings that pile up at a limit, so that the best of many rows lie beyond it.
+    X = np.clip(X, -0.5, 0.5)
+    limited = BMCG(posterior="row", value_range="observed", random_state=0, n_jobs=1).fit(X)
+    free, found = fitted(X).recommend(n=3), limited.recommend(n=3)
+    # Unclipped, the best of these rows are told apart beyond the limit, and so they are ranked.
+    assert (free.mean.reshape(-1, 3).min(axis=1) > 0.5).sum() > 10
+    np.testing.assert_array_equal(found.cols, free.cols)
+    assert (np.diff(found.score.reshape(-1, 3), axis=1) < 0).all()
+    assert found.mean.max() <= 0.5
+
+
 def test_rows_with_few_unobserved_columns_get_few_lines(model):
     X, _ = planted()
     found = model.recommend(n=1000)
