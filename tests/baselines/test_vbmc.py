@@ -27,7 +27,7 @@ def problem(seed=0, m=10, n=8, rank=2, noise=0.2, share=0.7):
 
 def started(observations, rank=4):
     views = sides(observations, 1.0, Workers(1))
-    return views, VBMC(rank)._start(observations)
+    return views, VBMC(rank)._start(observations, 1.0)
 
 
 def dense_update(X, state, hyperprior):
@@ -132,6 +132,19 @@ def test_the_planted_noise_is_found_and_intervals_cover():
     mean, std = model.predict(*np.nonzero(hidden), return_std=True)
     new = M[hidden] + 0.3 * np.random.default_rng(0).standard_normal(hidden.sum())
     assert 0.86 < np.mean(np.abs(new - mean) < 1.645 * std) < 0.94
+
+
+@pytest.mark.parametrize("unit", [1e-3, 255.0])
+def test_the_unit_of_measurement_changes_nothing_but_the_unit(unit):
+    """Started in the units of the data, grey levels up to 255 were shrunk to nothing."""
+    _, observations = problem(5, 30, 25)
+    plain = VBMC(6, random_state=0).fit(observations)
+    other = VBMC(6, random_state=0).fit(observations.with_values(unit * observations.values))
+    assert other.rank_ == plain.rank_ > 0
+    np.testing.assert_allclose(other.complete(), unit * plain.complete(), rtol=1e-6, atol=1e-9)
+    assert other.noise_std_ == pytest.approx(unit * plain.noise_std_, rel=1e-6)
+    spread = [model.predict([2], [3], return_std=True)[1][0] for model in (plain, other)]
+    assert spread[1] == pytest.approx(unit * spread[0], rel=1e-6)
 
 
 def test_dropping_columns_keeps_the_others():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.passes import Side
-from ..kernels.residuals import residuals
+from ..kernels.residuals import residual_sums
 from ..kernels.threads import Workers
 from ..linalg.cg import conjugate_gradient
 from ..observations import Observations, View
@@ -120,24 +120,26 @@ def alternate(
     row_penalty, col_penalty = penalties
     Y, Z = start
     U, V = row_penalty.lift(Y), col_penalty.lift(Z)
-    E = residuals(by_row, U, V)
-    trace = [_objective(E, penalties, Y, Z)]
-    converged = False
-    while len(trace) <= max_iter and not converged:
-        Y = Y + correction(by_row, row_penalty, V, Y, E, cg_steps)
-        U = row_penalty.lift(Y)
-        Z = Z + correction(by_col, col_penalty, U, Z, residuals(by_col, V, U), cg_steps)
-        V = col_penalty.lift(Z)
-        E = residuals(by_row, U, V)
-        trace.append(_objective(E, penalties, Y, Z))
-        if report is not None:
+    AY, BZ = row_penalty.apply(Y), col_penalty.apply(Z)
+    trace: list[float] = []
+    while True:
+        # The pass that the next step needs gives the objective where the last one ended.
+        pull, error = residual_sums(by_row, U, V)
+        trace.append(0.5 * (error + _inner(Y, AY) + _inner(Z, BZ)))
+        if report is not None and len(trace) > 1:
             report(len(trace) - 1, trace[-1])
-        converged = trace[-2] - trace[-1] <= tol * trace[-2]
-    return Factors(U, V, trace, converged)
+        converged = len(trace) > 1 and trace[-2] - trace[-1] <= tol * trace[-2]
+        if converged or len(trace) > max_iter:
+            return Factors(U, V, trace, converged)
+        Y = Y + correction(by_row, row_penalty, V, row_penalty.lift(pull) - AY, cg_steps)
+        U, AY = row_penalty.lift(Y), row_penalty.apply(Y)
+        pull, _ = residual_sums(by_col, V, U)
+        Z = Z + correction(by_col, col_penalty, U, col_penalty.lift(pull) - BZ, cg_steps)
+        V, BZ = col_penalty.lift(Z), col_penalty.apply(Z)
 
 
-def correction(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array, cg_steps: int) -> Array:
-    """Conjugate gradient steps from Y towards the best coordinates of one side.
+def correction(side: Side, penalty: Penalty, F: Array, descent: Array, cg_steps: int) -> Array:
+    """Conjugate gradient steps towards the best coordinates of one side.
 
     Parameters
     ----------
@@ -145,16 +147,14 @@ def correction(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array, cg_st
     penalty : Penalty
     F : ndarray of shape (n_other, k)
         The other factor, fixed.
-    Y : ndarray of shape (n, k)
-    E : ndarray of shape (n_observed,)
-        Residual at Y, in the side's order.
+    descent : ndarray of shape (n, k)
+        Negative gradient of the objective at the current coordinates Y.
     cg_steps : int
 
     Returns
     -------
     ndarray of shape (n, k), to be added to Y
     """
-    descent = negative_gradient(side, penalty, F, Y, E)
     # Gram blocks cost about k/3 matrix-free products and make each further one nearly free.
     G = passes.gram_blocks(side, F) if 3 * cg_steps > F.shape[1] else None
 
@@ -169,11 +169,10 @@ def correction(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array, cg_st
     return conjugate_gradient(apply, descent, max_steps=cg_steps).x
 
 
-def negative_gradient(side: Side, penalty: Penalty, F: Array, Y: Array, E: Array) -> Array:
-    """−∂/∂Y of the objective, shape (n, k); arguments as in `correction`."""
-    return penalty.lift(passes.weighted_sums(side, F, E)) - penalty.apply(Y)
+def negative_gradient(side: Side, penalty: Penalty, F: Array, Y: Array) -> Array:
+    """−∂/∂Y of the objective at coordinates Y, shape (n, k), F being the other factor."""
+    return penalty.lift(residual_sums(side, penalty.lift(Y), F)[0]) - penalty.apply(Y)
 
 
-def _objective(E: Array, penalties: tuple[Penalty, Penalty], Y: Array, Z: Array) -> float:
-    fit = 0.5 * float(np.einsum("i,i->", E, E))
-    return fit + penalties[0].value(Y) + penalties[1].value(Z)
+def _inner(X: Array, Y: Array) -> float:
+    return float(np.einsum("ij,ij->", X, Y))

@@ -54,8 +54,9 @@ class VBMC(MatrixCompleter):
         Drop a column once its precision exceeds this many times the smallest one.
     max_iter : int
     tol : float
-        Stop when the completed matrix moves by less than this, mean squared, in an iteration.
-        Columns that contribute less than it are dropped at the end.
+        Stop when the completed matrix moves by less than this in an iteration, mean squared and
+        as a share of the mean square of the zero-filled matrix. Columns that contribute less
+        than it are dropped at the end.
     random_state : int, Generator or None
         Start of the iterative singular value decomposition; no influence beyond rounding.
     n_jobs : int, optional
@@ -64,11 +65,15 @@ class VBMC(MatrixCompleter):
     Attributes
     ----------
     elbo_trace_ : list of float
-        Evidence lower bound after each iteration; it falls only where columns are dropped.
+        Evidence lower bound for the scaled values after each iteration; it falls only where
+        columns are dropped.
     rank_trace_ : list of int
     noise_std_ : float
     precisions_ : ndarray of shape (rank_,)
         ⟨λ⟩.
+    scale_ : float
+        The values are divided by it before the fit: their root mean square in the zero-filled
+        matrix.
     rank_, n_iter_ : int
     converged_ : bool
     """
@@ -109,29 +114,31 @@ class VBMC(MatrixCompleter):
     def _fit(
         self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
     ) -> GaussianFactorModel:
+        self.scale_ = zero_filled_size(observations)
         # Tiny dense products: threads of the linear algebra library would only get in the way.
         with workers(self.n_jobs) as pool, threadpool_limits(1):
-            state = self._iterate(sides(observations, 1.0, pool), self._start(observations))
+            views = sides(observations, self.scale_, pool)
+            state = self._iterate(views, self._start(observations, self.scale_))
             state = keep_columns(state, contributions(state) >= self.tol)
         self.rank_ = len(state.lam.shape)
-        self.precisions_ = state.lam.mean
-        self.noise_std_ = float(state.tau.mean) ** -0.5
-        U, V = state.rows, state.cols
-        return GaussianFactorModel(U.mean, V.mean, U.cov, V.cov, float(state.tau.mean))
+        self.precisions_ = state.lam.mean / self.scale_
+        self.noise_std_ = self.scale_ * float(state.tau.mean) ** -0.5
+        means = (self.scale_**0.5 * side.mean for side in (state.rows, state.cols))
+        covariances = (self.scale_ * side.cov for side in (state.rows, state.cols))
+        return GaussianFactorModel(*means, *covariances, self.noise_std_**-2)
 
-    def _start(self, observations: Observations) -> _State:
-        """The singular value decomposition of the zero-filled matrix, split evenly."""
-        m, n = observations.shape
-        k = min(self.rank, m, n)
+    def _start(self, observations: Observations, scale: float) -> _State:
+        """The singular value decomposition of the scaled zero-filled matrix, split evenly."""
+        k = min(self.rank, *observations.shape)
         U, s, V = truncated_svd(observations.to_csr(), k, self.random_state)
-        scale = np.sqrt(float(observations.values @ observations.values) / (m * n)) or 1.0
         flat = np.zeros(k * (k + 1) // 2)
-        flat[packed_diagonal(k)] = scale
+        flat[packed_diagonal(k)] = 1.0
         rows, cols = (
-            _Rows(F * np.sqrt(s), np.broadcast_to(flat, (len(F), len(flat))), 0.0) for F in (U, V)
+            _Rows(F * np.sqrt(s / scale), np.broadcast_to(flat, (len(F), len(flat))), 0.0)
+            for F in (U, V)
         )
-        lam = Gamma(np.full(k, scale), np.ones(k))
-        return _State(rows, cols, lam, Gamma(np.asarray(1.0), np.asarray(scale**2)), 0.0)
+        lam = Gamma(np.ones(k), np.ones(k))
+        return _State(rows, cols, lam, Gamma(np.asarray(1.0), np.asarray(1.0)), 0.0)
 
     def _iterate(self, views: tuple[Side, Side], state: _State) -> _State:
         bounds: list[float] = []
@@ -150,6 +157,18 @@ class VBMC(MatrixCompleter):
         self.elbo_trace_, self.rank_trace_ = bounds, ranks
         self.n_iter_ = len(bounds)
         return state
+
+
+def zero_filled_size(observations: Observations) -> float:
+    """Root mean square of all entries, those that are not observed counted as zero.
+
+    The authors start λ and the covariances at this number and τ at its inverse square, which
+    fits one unit of measurement alone: with grey levels up to 255 the first update shrinks
+    everything to nothing. Dividing the data by it is the same where it is one, as it nearly
+    is for ratings, and makes the fit independent of units.
+    """
+    m, n = observations.shape
+    return float(observations.values @ observations.values / (m * n)) ** 0.5 or 1.0
 
 
 @dataclass(frozen=True)

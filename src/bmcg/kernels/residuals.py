@@ -24,6 +24,30 @@ def residuals(side: Side, U: Array, V: Array) -> Array:
     return out
 
 
+def residual_sums(side: Side, U: Array, V: Array) -> tuple[Array, float]:
+    """Σ_{j∈Ω_i} e_ij v_j for every row i, and Σ e_ij², e_ij = x_ij − u_i·v_j, in one pass.
+
+    Parameters
+    ----------
+    side : Side
+    U, V : ndarray of shape (n, k) and (n_other, k)
+        Factors of the side's own rows and of the other side.
+
+    Returns
+    -------
+    sums : ndarray of shape (n, k)
+    squared_error : float
+    """
+    out, squares = np.empty(U.shape), np.empty(side.n)
+    side.pool.over_rows(
+        lambda a, b: _residual_sums(
+            side.indptr, side.indices, side.values, U, V, out, squares, a, b
+        ),
+        side.bounds(2 * U.shape[1]),
+    )
+    return out, float(squares.sum())
+
+
 def rank_one_moments(
     side: Side, E: Array, order: NDArray[np.intp], a: Array, b: Array
 ) -> tuple[Array, Array]:
@@ -58,6 +82,40 @@ def _residuals(indptr, indices, values, U, V, out, start, stop):  # type: ignore
             for q in range(k):
                 dot += u[q] * v[q]
             out[p] = values[p] - dot
+
+
+@_fast
+def _residual_sums(  # type: ignore[no-untyped-def]
+    indptr, indices, values, U, V, out, squares, start, stop
+):
+    k = U.shape[1]
+    for i in range(start, stop):
+        acc, u, total = out[i], U[i], 0.0
+        for q in range(k):
+            acc[q] = 0.0
+        p, end = indptr[i], indptr[i + 1]
+        while p + 4 <= end:
+            a, b = V[indices[p]], V[indices[p + 1]]
+            c, d = V[indices[p + 2]], V[indices[p + 3]]
+            ae, be, ce, de = values[p], values[p + 1], values[p + 2], values[p + 3]
+            for q in range(k):
+                ae -= a[q] * u[q]
+                be -= b[q] * u[q]
+                ce -= c[q] * u[q]
+                de -= d[q] * u[q]
+            for q in range(k):
+                acc[q] += (ae * a[q] + be * b[q]) + (ce * c[q] + de * d[q])
+            total += (ae * ae + be * be) + (ce * ce + de * de)
+            p += 4
+        while p < end:
+            a, ae = V[indices[p]], values[p]
+            for q in range(k):
+                ae -= a[q] * u[q]
+            for q in range(k):
+                acc[q] += ae * a[q]
+            total += ae * ae
+            p += 1
+        squares[i] = total
 
 
 @_fast
