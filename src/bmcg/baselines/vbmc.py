@@ -123,9 +123,10 @@ class VBMC(MatrixCompleter):
         self.rank_ = len(state.lam.shape)
         self.precisions_ = state.lam.mean / self.scale_
         self.noise_std_ = self.scale_ * float(state.tau.mean) ** -0.5
-        means = (self.scale_**0.5 * side.mean for side in (state.rows, state.cols))
-        covariances = (self.scale_ * side.cov for side in (state.rows, state.cols))
-        return GaussianFactorModel(*means, *covariances, self.noise_std_**-2)
+        U, V, root = state.rows, state.cols, self.scale_**0.5
+        return GaussianFactorModel(
+            root * U.mean, root * V.mean, root**2 * U.cov, root**2 * V.cov, self.noise_std_**-2
+        )
 
     def _start(self, observations: Observations, scale: float) -> _State:
         """The singular value decomposition of the scaled zero-filled matrix, split evenly."""
