@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from scipy.optimize import minimize
+from scipy.optimize import check_grad, minimize
 
 from bmcg.baselines import GRALS, KPMF
+from bmcg.baselines.alternating import negative_gradient, sides
 from bmcg.baselines.kpmf import KERNELS, HeatKernel, kernel_penalty, mean_filled_factors
+from bmcg.kernels.threads import Workers
 
 from .planted import as_nan, laplacian, observe, random_graph
 from .test_grals import dense_objective, small_case
@@ -53,6 +55,24 @@ def test_regularised_laplacian_equals_grals_at_the_same_objective():
     graph.fit(observations, A, B)
     np.testing.assert_allclose(kernel.objective_trace_, graph.objective_trace_, rtol=1e-9)
     np.testing.assert_allclose(kernel.complete(), graph.complete(), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_gradient_agrees_with_finite_differences(kernel):
+    """In the coordinates Y of U = S Y that the solver moves in."""
+    rng, observations, A, _ = small_case(6)
+    penalty, V = kernel_penalty(7, A, kernel, 0.7, 0.3), rng.standard_normal((6, 2))
+    by_row, _ = sides(observations, 1.0, Workers(1))
+
+    def value(y):
+        Y = y.reshape(7, 2)
+        fit = dense_objective(observations, np.zeros((7, 7)), np.zeros((6, 6)), penalty.lift(Y), V)
+        return fit + penalty.value(Y)
+
+    def gradient(y):
+        return -negative_gradient(by_row, penalty, V, y.reshape(7, 2)).ravel()
+
+    assert check_grad(value, gradient, rng.standard_normal(14)) < 1e-5
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

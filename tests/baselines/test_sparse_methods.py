@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from bmcg import Observations
-from bmcg.baselines import BPMF, L1MC, VBMC, LMaFit
+from bmcg.baselines import BPMF, GPMF, GRALS, KPMF, L1MC, VBMC, LMaFit
 
 
 @pytest.mark.parametrize(
     "model",
     [
         BPMF(2, max_iter=2, burn_in=0),
+        GPMF(2, max_iter=2, pmf_iter=2),
+        GRALS(2, max_iter=2),
+        KPMF(2, max_iter=2),
         L1MC(2, penalty=1.0, max_iter=2),
         LMaFit(2, max_iter=2),
         VBMC(2, max_iter=2),

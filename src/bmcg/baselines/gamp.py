@@ -19,7 +19,7 @@ from .checks import check_number, check_whole
 Array = NDArray[np.float64]
 
 # Dense arrays held at the same time, m×n and m×m, workspace of the eigensolver included.
-_ARRAYS, _SQUARES = 12, 7
+_ARRAYS, _SQUARES = 17, 7
 # Shape and rate of the noise precision's Gamma prior, and the W⁻¹ of a side without a graph.
 _VAGUE = 1e-10
 # The smallest share of a message-passing step that is still taken when steps grow.
