@@ -64,6 +64,8 @@ class Anchor:
         The observed values are multiplied by it before the fit, and predictions divided.
     best_of : dict, optional
         The grid's best on the *test* entries: an explanation, never a result.
+    n_masks : int
+        Masks of the genotypes, where the usual number is not enough.
     """
 
     method: str
@@ -77,19 +79,23 @@ class Anchor:
     variant: str = ""
     factor: float = 1.0
     best_of: Mapping[str, list[Any]] | None = None
+    n_masks: int = 0
 
     @property
     def masks(self) -> range:
         """Seeds of the data set."""
         if self.dataset not in GENOTYPES:
             return range(1)
+        if self.n_masks:
+            return range(self.n_masks)
         return range(FEW if self.method in SLOW or self.tuned else MANY)
 
     @property
     def key(self) -> str:
         """What is measured, without what it is compared with."""
         grid = default_grid(METHODS[self.method]) if self.tuned else None
-        return repr((replace(self, reference=0.0, source="", label=""), grid))
+        found = repr((replace(self, reference=0.0, source="", label=""), grid))
+        return found.replace(", n_masks=0", "")
 
 
 def rows(
