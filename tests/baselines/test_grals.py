@@ -6,14 +6,18 @@ from scipy.optimize import check_grad, minimize
 
 from bmcg.baselines import GRALS
 from bmcg.baselines.alternating import (
+    Grams,
+    MatrixFree,
     Penalty,
     alternate,
     correction,
+    least_squares,
     negative_gradient,
     precision_penalty,
     sides,
 )
 from bmcg.baselines.grals import weighted_precision
+from bmcg.kernels.grams import gram_and_sums
 from bmcg.kernels.threads import Workers
 
 from .planted import laplacian, observe, random_graph, smooth_matrix
@@ -50,7 +54,12 @@ def test_the_objective_never_rises_and_is_the_one_defined(seed):
     assert trace[-1] == pytest.approx(expected, rel=1e-10)
 
 
-def test_the_gradient_agrees_with_finite_differences():
+def from_grams(side, F):
+    return Grams(side, F, *gram_and_sums(side, F), float(np.sum(side.values**2)))
+
+
+@pytest.mark.parametrize("kind", [MatrixFree, from_grams])
+def test_the_gradient_agrees_with_finite_differences(kind):
     rng, observations, A, _ = small_case(0)
     by_row, _ = sides(observations, 1.0, Workers(1))
     penalty = precision_penalty(weighted_precision(7, A, 0.4, 0.1))
@@ -62,9 +71,22 @@ def test_the_gradient_agrees_with_finite_differences():
 
     def gradient(u):
         U = u.reshape(7, 3)
-        return -negative_gradient(by_row, penalty, V, U).ravel()
+        return -negative_gradient(kind(by_row, V), penalty, U).ravel()
 
     assert check_grad(value, gradient, rng.standard_normal(21)) < 1e-5
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-7])
+def test_the_squared_error_is_exact_even_where_it_cancels(noise):
+    rng = np.random.default_rng(8)
+    U, V = rng.standard_normal((30, 3)), rng.standard_normal((40, 3))
+    observations = observe(rng, U @ V.T, 0.9, noise)
+    side = sides(observations, 1.0, Workers(1))[0]
+    fit = least_squares(side, V, 2, float(np.sum(side.values**2)))
+    assert isinstance(fit, Grams)
+    expected = MatrixFree(side, V).pull(U)
+    np.testing.assert_allclose(fit.pull(U)[0], expected[0], atol=1e-10)
+    assert fit.pull(U)[1] == pytest.approx(expected[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -73,8 +95,8 @@ def test_enough_steps_on_one_side_solve_its_dense_system(k):
     by_row, _ = sides(observations, 1.0, Workers(1))
     penalty = precision_penalty(weighted_precision(7, A, 0.4, 0.1))
     U, V = rng.standard_normal((7, k)), rng.standard_normal((6, k))
-    descent = negative_gradient(by_row, penalty, V, U)
-    found = U + correction(by_row, penalty, V, descent, 60)
+    fit = least_squares(by_row, V, 60, float(np.sum(by_row.values**2)))
+    found = U + correction(fit, penalty, negative_gradient(fit, penalty, U), 60)
     mask = observations.to_csr().astype(bool).toarray()
     G = np.zeros((7 * k, 7 * k))
     for i in range(7):
@@ -84,8 +106,8 @@ def test_enough_steps_on_one_side_solve_its_dense_system(k):
     np.testing.assert_allclose(found.ravel(), np.linalg.solve(Q, rhs), rtol=1e-8)
 
 
-def test_few_steps_are_those_of_textbook_conjugate_gradients():
-    """Two steps at rank 8 are taken without Gram blocks."""
+@pytest.mark.parametrize("kind", [MatrixFree, from_grams])
+def test_few_steps_are_those_of_textbook_conjugate_gradients(kind):
     rng, observations, A, _ = small_case(2, 12, 9)
     by_row, _ = sides(observations, 1.0, Workers(1))
     penalty = precision_penalty(weighted_precision(12, A, 0.4, 0.1))
@@ -96,13 +118,14 @@ def test_few_steps_are_those_of_textbook_conjugate_gradients():
         grams = [V[mask[i]].T @ (V[mask[i]] @ X[i]) for i in range(12)]
         return np.asarray(grams) + penalty.apply(X)
 
-    r = descent = negative_gradient(by_row, penalty, V, U)
+    fit = kind(by_row, V)
+    r = descent = negative_gradient(fit, penalty, U)
     x, p = np.zeros_like(r), r
     for _ in range(2):
         alpha = np.sum(r * r) / np.sum(p * apply(p))
         x, fresh = x + alpha * p, r - alpha * apply(p)
         p, r = fresh + np.sum(fresh * fresh) / np.sum(r * r) * p, fresh
-    np.testing.assert_allclose(correction(by_row, penalty, V, descent, 2), x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(correction(fit, penalty, descent, 2), x, rtol=1e-9, atol=1e-12)
 
 
 def test_the_fit_is_a_minimum_that_a_general_optimiser_also_finds():

@@ -6,7 +6,7 @@ from scipy.linalg import expm
 from scipy.optimize import check_grad, minimize
 
 from bmcg.baselines import GRALS, KPMF
-from bmcg.baselines.alternating import negative_gradient, sides
+from bmcg.baselines.alternating import MatrixFree, negative_gradient, sides
 from bmcg.baselines.kpmf import KERNELS, HeatKernel, kernel_penalty, mean_filled_factors
 from bmcg.kernels.threads import Workers
 
@@ -70,7 +70,7 @@ def test_the_gradient_agrees_with_finite_differences(kernel):
         return fit + penalty.value(Y)
 
     def gradient(y):
-        return -negative_gradient(by_row, penalty, V, y.reshape(7, 2)).ravel()
+        return -negative_gradient(MatrixFree(by_row, V), penalty, y.reshape(7, 2)).ravel()
 
     assert check_grad(value, gradient, rng.standard_normal(14)) < 1e-5
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from bmcg.kernels import cpu, reference
+from bmcg.kernels.grams import gram_and_sums
 from bmcg.kernels.passes import (
     Side,
     block_product,
@@ -51,6 +52,16 @@ def test_passes_over_observations_match_their_twins(k, density):
         np.testing.assert_allclose(
             run(fast, *arguments), run(plain, *arguments), rtol=1e-12, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 11])
+@pytest.mark.parametrize("n", [5, 60, 300])
+def test_gram_blocks_with_sums_match_the_twins_of_both(k, n):
+    fast, plain, rng = make_sides(k, n=n, density=0.8)
+    F = rng.normal(size=(n, k))
+    blocks, sums = gram_and_sums(fast, F)
+    np.testing.assert_allclose(blocks, gram_blocks(plain, F), rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(sums, weighted_sums(plain, F), rtol=1e-12, atol=1e-11)
 
 
 @pytest.mark.parametrize("k", [1, 3, 10])

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
 from ..kernels import passes
-from ..kernels.passes import Side
+from ..kernels.grams import LEAST, gram_and_sums
+from ..kernels.passes import Side, squared_error
 from ..kernels.residuals import residual_sums
 from ..kernels.threads import Workers
 from ..linalg.cg import conjugate_gradient
@@ -122,31 +123,80 @@ def alternate(
     U, V = row_penalty.lift(Y), col_penalty.lift(Z)
     AY, BZ = row_penalty.apply(Y), col_penalty.apply(Z)
     trace: list[float] = []
+    size = float(np.einsum("i,i->", by_row.values, by_row.values))
     while True:
-        # The pass that the next step needs gives the objective where the last one ended.
-        pull, error = residual_sums(by_row, U, V)
+        fit = least_squares(by_row, V, cg_steps, size)
+        # What the next step needs gives the objective where the last one ended.
+        pull, error = fit.pull(U)
         trace.append(0.5 * (error + _inner(Y, AY) + _inner(Z, BZ)))
         if report is not None and len(trace) > 1:
             report(len(trace) - 1, trace[-1])
         converged = len(trace) > 1 and trace[-2] - trace[-1] <= tol * trace[-2]
         if converged or len(trace) > max_iter:
             return Factors(U, V, trace, converged)
-        Y = Y + correction(by_row, row_penalty, V, row_penalty.lift(pull) - AY, cg_steps)
+        Y = Y + correction(fit, row_penalty, row_penalty.lift(pull) - AY, cg_steps)
         U, AY = row_penalty.lift(Y), row_penalty.apply(Y)
-        pull, _ = residual_sums(by_col, V, U)
-        Z = Z + correction(by_col, col_penalty, U, col_penalty.lift(pull) - BZ, cg_steps)
+        fit = least_squares(by_col, U, cg_steps, size)
+        pull, _ = fit.pull(V)
+        Z = Z + correction(fit, col_penalty, col_penalty.lift(pull) - BZ, cg_steps)
         V, BZ = col_penalty.lift(Z), col_penalty.apply(Z)
 
 
-def correction(side: Side, penalty: Penalty, F: Array, descent: Array, cg_steps: int) -> Array:
+@dataclass(frozen=True)
+class MatrixFree:
+    """½‖P_Ω(M − UFᵀ)‖² as a function of U, F (n_other, k) fixed: a pass for each question."""
+
+    side: Side
+    F: Array
+
+    def pull(self, U: Array) -> tuple[Array, float]:
+        """Its negative gradient at U (n, k), and ‖P_Ω(M − UFᵀ)‖²."""
+        return residual_sums(self.side, U, self.F)
+
+    def product(self, X: Array) -> Array:
+        """Its Hessian times X (n, k)."""
+        return passes.gram_product(self.side, self.F, X)
+
+
+@dataclass(frozen=True)
+class Grams(MatrixFree):
+    """The same from Gram blocks G (n, k(k+1)/2) and sums h (n, k), which one pass gives.
+
+    `size` is ‖P_Ω(M)‖².
+    """
+
+    G: Array
+    h: Array
+    size: float
+
+    def pull(self, U: Array) -> tuple[Array, float]:
+        """Negative gradient and squared error, the latter by a pass where it would cancel."""
+        pull = self.h - self.product(U)
+        error = self.size - _inner(self.h, U) - _inner(pull, U)
+        return pull, error if error > 1e-6 * self.size else squared_error(self.side, U, self.F)
+
+    def product(self, X: Array) -> Array:
+        """Its Hessian times X (n, k)."""
+        return passes.block_product(self.side.pool, self.G, X)
+
+
+def least_squares(side: Side, F: Array, cg_steps: int, size: float) -> MatrixFree:
+    """The fit of one side, by whichever way costs less for so many steps; size is ‖P_Ω(M)‖²."""
+    k = F.shape[1]
+    # Gram blocks cost k/9 matrix-free passes where rows are long, k/3 where they are short.
+    dense = len(side.values) >= LEAST * side.n
+    if k < (9 if dense else 3) * (cg_steps + 1):
+        return Grams(side, F, *gram_and_sums(side, F), size)
+    return MatrixFree(side, F)
+
+
+def correction(fit: MatrixFree, penalty: Penalty, descent: Array, cg_steps: int) -> Array:
     """Conjugate gradient steps towards the best coordinates of one side.
 
     Parameters
     ----------
-    side : Side
+    fit : MatrixFree
     penalty : Penalty
-    F : ndarray of shape (n_other, k)
-        The other factor, fixed.
     descent : ndarray of shape (n, k)
         Negative gradient of the objective at the current coordinates Y.
     cg_steps : int
@@ -155,23 +205,16 @@ def correction(side: Side, penalty: Penalty, F: Array, descent: Array, cg_steps:
     -------
     ndarray of shape (n, k), to be added to Y
     """
-    # Gram blocks cost about k/3 matrix-free products and make each further one nearly free.
-    G = passes.gram_blocks(side, F) if 3 * cg_steps > F.shape[1] else None
 
     def apply(X: Array) -> Array:
-        X_lifted = penalty.lift(X)
-        if G is None:
-            fit = passes.gram_product(side, F, X_lifted)
-        else:
-            fit = passes.block_product(side.pool, G, X_lifted)
-        return penalty.lift(fit) + penalty.apply(X)
+        return penalty.lift(fit.product(penalty.lift(X))) + penalty.apply(X)
 
     return conjugate_gradient(apply, descent, max_steps=cg_steps).x
 
 
-def negative_gradient(side: Side, penalty: Penalty, F: Array, Y: Array) -> Array:
-    """−∂/∂Y of the objective at coordinates Y, shape (n, k), F being the other factor."""
-    return penalty.lift(residual_sums(side, penalty.lift(Y), F)[0]) - penalty.apply(Y)
+def negative_gradient(fit: MatrixFree, penalty: Penalty, Y: Array) -> Array:
+    """−∂/∂Y of the objective at coordinates Y, shape (n, k)."""
+    return penalty.lift(fit.pull(penalty.lift(Y))[0]) - penalty.apply(Y)
 
 
 def _inner(X: Array, Y: Array) -> float:

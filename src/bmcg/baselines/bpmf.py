@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from ..base import MatrixCompleter
 from ..kernels.draws import draw_rows
-from ..kernels.passes import Side, gram_blocks, squared_error, weighted_sums
+from ..kernels.grams import gram_and_sums
+from ..kernels.passes import Side, squared_error
 from ..kernels.reference import pack
 from ..kernels.threads import count_jobs, workers
 from ..observations import Observations
@@ -251,10 +252,10 @@ def draw_side(
     there is no generator. Normal numbers are drawn in one go, before any thread starts.
     """
     mu, Lam = hyperparameters
-    P = gram_blocks(side, F)
+    P, h = gram_and_sums(side, F)
     P *= alpha
     P += pack(Lam)
-    h = alpha * weighted_sums(side, F) + Lam @ mu
+    h = alpha * h + Lam @ mu
     z = np.zeros(h.shape) if rng is None else rng.standard_normal(h.shape)
     return draw_rows(side.pool, P, h, z)
 

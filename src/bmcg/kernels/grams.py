@@ -1,0 +1,134 @@
+"""Gram blocks and weighted sums of every row in one pass.
+
+Rows with many observations are gathered, transposed, into a block that stays in the first-level
+cache; each pair of its lines is then a dot product along the observations, which fills the
+vector unit at any rank. The observed values are one more line of the block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cpu import _fast
+from .passes import Side
+
+Array = NDArray[np.float64]
+
+# Observations gathered at a time, and how many a row needs for that to pay.
+_BLOCK, LEAST = 128, 24
+
+
+def gram_and_sums(side: Side, F: Array) -> tuple[Array, Array]:
+    """Σ_{j∈Ω_i} f_j f_jᵀ and Σ_{j∈Ω_i} x_ij f_j for every row i.
+
+    Parameters
+    ----------
+    side : Side
+    F : ndarray of shape (n_other, k)
+
+    Returns
+    -------
+    blocks : ndarray of shape (n, k(k+1)/2)
+        Packed.
+    sums : ndarray of shape (n, k)
+    """
+    k = F.shape[1]
+    width = k * (k + 1) // 2
+    blocks, sums = np.empty((side.n, width)), np.empty((side.n, k))
+    side.pool.over_rows(
+        lambda a, b: _gram_and_sums(side.indptr, side.indices, side.values, F, blocks, sums, a, b),
+        side.bounds(width),
+    )
+    return blocks, sums
+
+
+@_fast
+def _gram_and_sums(  # type: ignore[no-untyped-def]
+    indptr, indices, values, F, blocks, sums, start, stop
+):
+    k = F.shape[1]
+    # Tiles are two lines by four: room for the values and for whole tiles.
+    lines = (k + 4) // 4 * 4
+    T, S = np.zeros((lines, _BLOCK)), np.empty((lines, lines))
+    for i in range(start, stop):
+        first, end = indptr[i], indptr[i + 1]
+        if end - first < LEAST:
+            _few(indices, values, F, blocks[i], sums[i], first, end)
+            continue
+        S[:] = 0.0
+        while first < end:
+            count = min(_BLOCK, end - first)
+            _gather(indices, values, F, T, first, count)
+            for r in range(0, k + 1, 2):
+                for s in range(0, r + 2, 4):
+                    _tile(T, S, r, s, count)
+            first += count
+        t = 0
+        for r in range(k):
+            sums[i, r] = S[k, r]
+            for s in range(r + 1):
+                blocks[i, t + s] = S[r, s]
+            t += r + 1
+
+
+@_fast
+def _few(indices, values, F, block, total, first, end):  # type: ignore[no-untyped-def]
+    k = F.shape[1]
+    block[:] = 0.0
+    total[:] = 0.0
+    for p in range(first, end):
+        f, x, t = F[indices[p]], values[p], 0
+        for r in range(k):
+            fr = f[r]
+            total[r] += x * fr
+            for s in range(r + 1):
+                block[t + s] += fr * f[s]
+            t += r + 1
+
+
+@_fast
+def _gather(indices, values, F, T, first, count):  # type: ignore[no-untyped-def]
+    """Factors and values of some observations as columns of T: four at a time, then the rest."""
+    k = F.shape[1]
+    p = 0
+    while p + 4 <= count:
+        at = first + p
+        a, b, c, d = F[indices[at]], F[indices[at + 1]], F[indices[at + 2]], F[indices[at + 3]]
+        for q in range(k):
+            aq, bq, cq, dq = a[q], b[q], c[q], d[q]
+            T[q, p], T[q, p + 1], T[q, p + 2], T[q, p + 3] = aq, bq, cq, dq
+        for q in range(4):
+            T[k, p + q] = values[at + q]
+        p += 4
+    while p < count:
+        f = F[indices[first + p]]
+        for q in range(k):
+            T[q, p] = f[q]
+        T[k, p] = values[first + p]
+        p += 1
+
+
+@_fast
+def _tile(T, S, r, s, count):  # type: ignore[no-untyped-def]
+    """S[r:r+2, s:s+4] += T[r:r+2] T[s:s+4]ᵀ over the first `count` columns."""
+    a, b, w, x, y, z = T[r], T[r + 1], T[s], T[s + 1], T[s + 2], T[s + 3]
+    aw = ax = ay = az = bw = bx = by = bz = 0.0
+    for p in range(count):
+        ap, bp = a[p], b[p]
+        aw += ap * w[p]
+        ax += ap * x[p]
+        ay += ap * y[p]
+        az += ap * z[p]
+        bw += bp * w[p]
+        bx += bp * x[p]
+        by += bp * y[p]
+        bz += bp * z[p]
+    S[r, s] += aw
+    S[r, s + 1] += ax
+    S[r, s + 2] += ay
+    S[r, s + 3] += az
+    S[r + 1, s] += bw
+    S[r + 1, s + 1] += bx
+    S[r + 1, s + 2] += by
+    S[r + 1, s + 3] += bz
