@@ -46,7 +46,7 @@ def ours(out: Path) -> None:
         np.savez(out / f"{path.stem}.npz", truth=truth, known=known, found=found.mean)
         z = ((found.mean - truth) / found.std)[~known]
         print(
-            f"{path.stem:10} {score(truth, known, found.mean):6.2f} dB  rank {found.rank:3d}  "
+            f"{path.stem:10} {score(truth, known, found.mean):6.2f} dB  {len(found.ranks):2d} kinds  "
             f"noise {found.noise_std:5.1f}  inside 90 % bands {np.mean(np.abs(z) < 1.645):.2f}  "
             f"{seconds:6.1f} s",
             flush=True,

@@ -15,7 +15,7 @@ from .graphs.precision import Precision, identity_precision
 from .inference.design import with_constant
 from .inference.families import Family, outer_packed
 from .inference.fit import Fit, Start
-from .inference.foldin import fold_in_rows
+from .inference.foldin import fold_in_rows, row_evidence
 from .inference.pruning import select
 from .inference.state import Factors, Gamma, State, side_lam
 from .kernels import passes
@@ -204,6 +204,14 @@ class Posterior:
             prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
         tau = float(self.tau.mean)
         return fold_in_rows(self.family, side, self.cols.factors, tau, prior, pull)
+
+    def evidence(self, new: View, pool: Workers) -> Array:
+        """Log density of each new row's entries under the model, shape (n,)."""
+        side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
+        prior, pull = (part[self.rows.free] for part in self._lone_prior())
+        biased, tau = self.rows.constant >= 0, float(self.tau.mean)
+        found = row_evidence(self.family, side, self.cols.factors, tau, prior, pull, biased)
+        return found - side.counts * np.log(self.scale)
 
     def _lone_prior(self) -> tuple[Array, Array]:
         """Prior precision of a row without edges, and that times its prior mean, (k,) each.

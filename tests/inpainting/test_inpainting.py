@@ -9,7 +9,16 @@ from PIL import Image
 
 from bmcg.inpainting import inpaint
 from bmcg.inpainting.field import bending, smooth_field
-from bmcg.inpainting.patches import apply_patches, learn_patches, patch_grid
+from bmcg.inpainting.patches import (
+    COVER_WITH,
+    apply_patches,
+    covering_grid,
+    kinds_of,
+    learn_kinds,
+    patch_grid,
+)
+from bmcg.inpainting.picture import _hold_out
+from bmcg.kernels.threads import Workers
 from bmcg.metrics import psnr
 
 from ..cli.conftest import call, refused
@@ -66,15 +75,49 @@ def test_patches_cover_every_pixel_and_hold_their_own():
     assert np.ptp(y) == np.ptp(x) == 7
 
 
+SETTINGS = {"posterior": "row", "bias": True, "max_sweeps": 25, "random_state": 0, "n_jobs": 1}
+
+
 def test_patches_that_are_fully_known_are_reproduced():
     picture = textured()
-    everything = np.ones(picture.size, dtype=bool)
+    everything, pool = np.ones(picture.size, dtype=bool), Workers(1)
     shape = (1, *picture.shape)
-    settings = {"posterior": "row", "bias": True, "max_sweeps": 40, "random_state": 0, "n_jobs": 1}
-    model = learn_patches(picture.ravel(), everything, shape, settings)
-    mean, variance = apply_patches(model.fitted_, picture.ravel(), everything, shape, 1)
+    models = learn_kinds(picture.ravel(), everything, shape, picture, SETTINGS)
+    grid = covering_grid(shape)
+    kind = kinds_of(models, grid, picture.ravel(), everything, pool)
+    mean, variance = apply_patches(models, kind, grid, picture.ravel(), everything, pool)
     assert np.sqrt(np.mean((mean - picture.ravel()) ** 2)) < 2.0
     assert (variance > 0).all()
+
+
+def test_patches_of_two_textures_are_told_apart():
+    y, x = np.mgrid[:64, :128]
+    left = x < 64
+    picture = 100 + 40 * np.where(left, np.sin(x / 2.0), np.sin(y / 2.0))
+    known = np.random.default_rng(0).random(picture.shape) < 0.5
+    values, shape, pool = picture.ravel(), (1, 64, 128), Workers(1)
+    models = learn_kinds(values, known.ravel(), shape, picture, SETTINGS)
+    assert len(models) > 1
+    grid = patch_grid(shape, 4)
+    kind = kinds_of(models, grid, values, known.ravel(), pool)
+    column = grid.corners % 128
+    a, b = set(kind[column < 48].tolist()), set(kind[column > 72].tolist())
+    assert not a & b
+
+
+def test_large_pictures_are_covered_by_patches_further_apart():
+    small, large = covering_grid((1, 64, 64)), covering_grid((1, 1024, 1024))
+    assert len(small.corners) == 57 * 57
+    assert len(large.corners) <= COVER_WITH
+    at = large.pixels(slice(None))
+    assert np.bincount(at.ravel(), minlength=large.size).min() > 0
+
+
+def test_kept_back_pixels_do_not_follow_a_mask_of_the_same_seed():
+    known = np.random.default_rng(0).random((200, 200)) >= 0.7
+    held = _hold_out(known, 0)
+    assert (held <= known).all()
+    assert 0.08 < held.sum() / known.sum() < 0.12
 
 
 def test_texture_comes_back_better_than_from_a_smooth_surface(filled):
@@ -198,3 +241,10 @@ def test_the_input_is_never_overwritten(file):
     before = file.read_bytes()
     assert "one of the inputs" in refused("inpaint", file, "--drop", "0.5", "-o", file, "--force")
     assert file.read_bytes() == before
+
+
+def test_threads_do_not_change_a_pixel(filled):
+    picture, known, found = filled
+    again = inpaint(np.where(known, picture, 0), known, n_jobs=2)
+    np.testing.assert_array_equal(again.mean, found.mean)
+    np.testing.assert_array_equal(again.std, found.std)

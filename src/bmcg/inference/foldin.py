@@ -68,3 +68,46 @@ def fold_in_rows(
         pivots = P[:, diagonal]
         return Factors(mean, 1.0 / pivots, float(np.log(pivots).sum()), energy)
     return Factors(mean, inverse, float(logs.sum()), energy)
+
+
+def row_evidence(
+    family: Family,
+    side: Side,
+    other: Factors,
+    tau: float,
+    prior_precision: Array,
+    pull: Array,
+    biased: bool,
+) -> Array:
+    """log p(x_i) of new rows given q(V) and ⟨τ⟩, their factors integrated out, shape (n,).
+
+    With P_i and r_i the precision of u_i and that times its mean, as in `fold_in_rows`, and
+    prior precision Λ and mean μ, 2 log p is, up to moments of V taken at their expectation,
+    log|Λ| − log|P_i| + r_iᵀP_i⁻¹r_i − μᵀΛμ − τ Σ_j ⟨(x_ij − c_j)²⟩ + |Ω_i| log(τ/2π).
+
+    Parameters
+    ----------
+    family, side, other, tau
+        As in `fold_in_rows`.
+    prior_precision, pull : ndarray of shape (k,)
+        Λ's diagonal and Λμ, without the constant column.
+    biased : bool
+        Whether the rows' last column is the constant that meets the bias c of the columns.
+    """
+    k = len(prior_precision)
+    found = design.sums(family, side, other, False)
+    free = k * (k + 1) // 2
+    squares = passes.weighted_sums(side, np.ones((len(other.mean), 1)), side.values**2)[:, 0]
+    targets = found.targets[:, :k]
+    if biased:
+        last = found.grams[:, free:]
+        squares = squares - 2.0 * found.targets[:, k] + last[:, k]
+        targets = targets - last[:, :k]
+    P = tau * found.grams[:, :free]
+    P[:, packed_diagonal(k)] += prior_precision
+    rhs = tau * targets + pull
+    inverse, logs = passes.invert_blocks(side.pool, P)
+    explained = np.einsum("ir,ir->i", passes.block_product(side.pool, inverse, rhs), rhs)
+    prior = np.log(prior_precision).sum() - (pull**2 / prior_precision).sum()
+    noise = side.counts * np.log(tau / (2 * np.pi))
+    return 0.5 * (prior - logs + explained - tau * squares + noise)

@@ -1,4 +1,9 @@
-"""Overlapping patches as the rows of a matrix: its few components are the picture's texture."""
+"""Overlapping patches as the rows of matrices: their few components are the picture's texture.
+
+Patches come in kinds: edges of one direction, a texture, flat ground. One matrix of all kinds
+has a high rank, one of each kind a low one, so every kind has a model of its own, and a patch
+belongs where its known pixels are most probable.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +12,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from ..estimators import BMCG
-from ..kernels.threads import workers
+from ..kernels.threads import Workers
 from ..observations import Observations, View
-from ..posterior import Posterior
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Shape = tuple[int, int, int]
 
 SIDE = 8
+# Kinds of patches at most, and how many times they are learned and told apart anew.
+KINDS, ROUNDS = 16, 2
+# A kind is learned from no fewer entries than this many whole patches have.
+LEAST_PATCHES = 300
 # Patches are learned from at most this many entries, and evaluated this many rows at a time.
-LEARN_FROM = 1_000_000
+LEARN_FROM = 400_000
 ROWS_AT_ONCE = 16_384
+# A picture is covered by this many patches, or by those at every half of a side where it takes
+# more.
+COVER_WITH = 300_000
 
 
 @dataclass(frozen=True)
@@ -51,8 +65,21 @@ class PatchGrid:
         i, j = np.nonzero(known[at])
         return Observations.from_triples(i, j, values[at[i, j]], shape=at.shape)
 
+    def view(self, values: Array, known: Bool, rows: slice | Index) -> View:
+        """The same by patch alone."""
+        at = self.pixels(rows)
+        seen = known[at]
+        i, j = np.nonzero(seen)
+        indptr = np.concatenate(([0], np.cumsum(seen.sum(axis=1)))).astype(np.int64)
+        return View(indptr, j.astype(np.int32), values[at[i, j]])
 
-def patch_grid(shape: tuple[int, int, int], stride: int) -> PatchGrid:
+    def batches(self) -> list[Index]:
+        """Rows, `ROWS_AT_ONCE` at a time."""
+        p = len(self.corners)
+        return [np.arange(a, min(a + ROWS_AT_ONCE, p)) for a in range(0, p, ROWS_AT_ONCE)]
+
+
+def patch_grid(shape: Shape, stride: int) -> PatchGrid:
     """Patches at every `stride` pixels, and along the far edges."""
     channels, h, w = shape
     side = min(SIDE, h, w)
@@ -65,34 +92,61 @@ def patch_grid(shape: tuple[int, int, int], stride: int) -> PatchGrid:
     return PatchGrid(corners, steps, channels * h * w)
 
 
-def learn_patches(
-    values: Array, known: Bool, shape: tuple[int, int, int], parameters: dict[str, Any]
-) -> BMCG:
-    """Fit the model to patches of the known pixels.
+def covering_grid(shape: Shape) -> PatchGrid:
+    """As many patches as are affordable; a pixel is in four of them at least."""
+    for stride in range(1, SIDE // 2 + 1):
+        grid = patch_grid(shape, stride)
+        if len(grid.corners) <= COVER_WITH:
+            break
+    return grid
+
+
+def learn_kinds(
+    values: Array, known: Bool, shape: Shape, surface: Array, parameters: dict[str, Any]
+) -> list[BMCG]:
+    """Fit a model to each kind of patches.
 
     Parameters
     ----------
     values, known : ndarray of shape (channels * h * w,)
     shape : (channels, h, w)
+    surface : ndarray of shape (h, w)
+        A first guess of the picture, in grey: directions in it tell patches apart at first.
     parameters : dict
         Of `BMCG`.
     """
-    stride = 2
-    while True:
-        grid = patch_grid(shape, stride)
-        if known.mean() * len(grid.corners) * len(grid.steps) <= LEARN_FROM or stride >= SIDE:
-            break
-        stride += 1
-    observations = grid.observations(values, known, slice(None))
-    return BMCG(**parameters).fit(observations)
+    grid = patch_grid(shape, 2)
+    rng = np.random.default_rng(int(parameters["random_state"]))
+    wanted = int(LEARN_FROM / (known.mean() * len(grid.steps)))
+    rows = np.sort(rng.permutation(len(grid.corners))[:wanted])
+    entries = known[grid.pixels(rows)].sum()
+    n_kinds = int(np.clip(entries / (LEAST_PATCHES * len(grid.steps)), 1, KINDS))
+    kind = _first_kinds(surface, rows, grid, n_kinds)
+    pool = Workers(parameters["n_jobs"])
+    models: list[BMCG] = []
+    for _ in range(ROUNDS if n_kinds > 1 else 1):
+        if models:
+            kind = _most_probable(models, grid.view(values, known, rows), pool)
+        # A kind that lost its patches is dropped: the rest takes what it had.
+        sets = [rows[kind == c] for c in np.unique(kind)]
+        large = [few for few in sets if len(few) >= LEAST_PATCHES // 10] or [rows]
+        models = [BMCG(**parameters).fit(grid.observations(values, known, s)) for s in large]
+    pool.close()
+    return models
+
+
+def kinds_of(
+    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, pool: Workers
+) -> Index:
+    """Which model each patch of a grid belongs to, shape (p,)."""
+    found = [
+        _most_probable(models, grid.view(values, known, rows), pool) for rows in grid.batches()
+    ]
+    return np.concatenate(found)
 
 
 def apply_patches(
-    posterior: Posterior,
-    values: Array,
-    known: Bool,
-    shape: tuple[int, int, int],
-    n_jobs: int | None,
+    models: list[BMCG], kind: Index, grid: PatchGrid, values: Array, known: Bool, pool: Workers
 ) -> tuple[Array, Array]:
     """Every pixel from all patches that hold it, each weighted by its precision.
 
@@ -102,20 +156,43 @@ def apply_patches(
         The variance is that of a typical patch, not of their mean: patches share pixels, so
         their errors do not average out.
     """
-    grid = patch_grid(shape, 2)
     total, weight, count = (np.zeros(grid.size) for _ in range(3))
     cols = np.arange(len(grid.steps))
-    with workers(n_jobs) as pool:
-        for first in range(0, len(grid.corners), ROWS_AT_ONCE):
-            rows = np.arange(first, min(first + ROWS_AT_ONCE, len(grid.corners)))
-            at = grid.pixels(rows)
-            i, j = np.nonzero(known[at])
-            indptr = np.concatenate(([0], np.cumsum(known[at].sum(axis=1)))).astype(np.int64)
-            view = View(indptr, j.astype(np.int32), values[at[i, j]])
-            local = posterior.with_rows(posterior.fold_in(view, pool))
-            here = np.arange(len(rows))
+    for batch in grid.batches():
+        for c, model in enumerate(models):
+            rows = batch[kind[batch] == c]
+            if len(rows) == 0:
+                continue
+            at, here = grid.pixels(rows), np.arange(len(rows))
+            posterior = model.fitted_
+            local = posterior.with_rows(posterior.fold_in(grid.view(values, known, rows), pool))
             precision = 1.0 / np.maximum(local.variance_block(here, cols), 1e-12)
             weighted = precision * local.mean_block(here, cols)
             for sums, parts in ((total, weighted), (weight, precision), (count, at * 0 + 1.0)):
                 sums += np.bincount(at.ravel(), parts.ravel(), grid.size)
     return total / weight, count / weight
+
+
+def _most_probable(models: list[BMCG], patches: View, pool: Workers) -> Index:
+    return np.argmax([model.fitted_.evidence(patches, pool) for model in models], axis=0)
+
+
+def _first_kinds(surface: Array, rows: Index, grid: PatchGrid, n_kinds: int) -> Index:
+    """Kinds by the direction, its clarity and the strength of the slopes within a patch.
+
+    These come from the averaged products of slopes, the structure tensor: the direction's double
+    angle has no sign, and a clarity of nought makes it irrelevant.
+    """
+    if n_kinds == 1:
+        return np.zeros(len(rows), dtype=np.intp)
+    inside = grid.steps[grid.steps < surface.size]
+    at = grid.corners[rows][:, None] + inside
+    gy, gx = (slope.ravel() for slope in np.gradient(surface))
+    xx, yy, xy = (product[at].mean(axis=1) for product in (gx * gx, gy * gy, gx * gy))
+    strength = xx + yy + 1e-12
+    features = np.stack(
+        [(xx - yy) / strength, 2 * xy / strength, 0.7 * np.log1p(np.sqrt(strength))], axis=1
+    )
+    # One thread, for the same sums whatever the machine.
+    with threadpool_limits(1):
+        return KMeans(n_kinds, n_init=2, random_state=0).fit_predict(features)

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from sklearn.exceptions import ConvergenceWarning
 
+from ..estimators import BMCG
+from ..kernels.threads import workers
 from .field import best_ratio, smooth_field
-from .patches import apply_patches, learn_patches
+from .patches import apply_patches, covering_grid, kinds_of, learn_kinds
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -21,8 +23,8 @@ Bool = NDArray[np.bool_]
 HELD_OUT = 0.1
 # Fewer known pixels than this teach nothing about texture.
 LEAST_KNOWN = 100
-# Pixels over which the judgement is averaged.
-REACH = 12.0
+# Pixels over which the judgement is averaged, and how many more the overall one counts for.
+REACH, STEADY = 12.0, 20.0
 # The largest part of a picture on which the surface's smoothness is chosen.
 CROP = 256
 # A patch has a level of its own (its bias) and few components; these settle in few sweeps.
@@ -42,14 +44,14 @@ class Inpainted:
     noise_std : float
         What was inferred of the noise on the known pixels, texture too fine for patches
         included; NaN where too few pixels are known to tell.
-    rank : int
-        Components of the patches; 0 likewise.
+    ranks : tuple of int
+        Components of each kind of patches; empty likewise.
     """
 
     mean: Array
     std: Array
     noise_std: float
-    rank: int
+    ranks: tuple[int, ...]
 
 
 def inpaint(
@@ -58,10 +60,11 @@ def inpaint(
     """Fill the missing pixels of a picture.
 
     Two predictions are made of every pixel. One is a smooth surface through the known pixels.
-    The other comes from `BMCG` on a matrix whose rows are overlapping patches: rank and noise
-    are learned, new patches are folded in. A tenth of the known pixels is kept back to see
-    how well each does in which part of the picture; the answer is their best combination
-    there, made again with all known pixels.
+    The other comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
+    a few kinds of patches: ranks and noise are learned, new patches are folded in where they
+    are most probable. A tenth of the known pixels is kept back to see how well each does in
+    which part of the picture; the answer is their best combination there, made again with all
+    known pixels.
 
     Parameters
     ----------
@@ -94,7 +97,7 @@ def inpaint(
     mean, std = (np.moveaxis(part, 0, 2) for part in (found.mean, found.std))
     if np.ndim(picture) == 2:
         mean, std = mean[:, :, 0], std[:, :, 0]
-    return Inpainted(mean, std, found.noise_std, found.rank)
+    return Inpainted(mean, std, found.noise_std, found.ranks)
 
 
 def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
@@ -102,27 +105,50 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     if known.sum() < LEAST_KNOWN:
         surface = np.stack([smooth_field(channel, known, 1e-2) for channel in values])
         spread = float(values[:, known].std())
-        return Inpainted(surface, np.full(values.shape, spread), np.nan, 0)
+        return Inpainted(surface, np.full(values.shape, spread), np.nan, ())
     held = _hold_out(known, int(parameters["random_state"]))
     kept = known & ~held
     ratios = [_chosen_ratio(channel, kept, held) for channel in values]
-    flat = values.ravel()
-    model = _learn(flat, kept, values.shape, parameters)
-    trial = _both(model, values, kept, ratios, parameters)
-    final = _both(model, values, known, ratios, parameters)
+    surfaces = [_surfaces(values, seen, ratios) for seen in (kept, known)]
+    patches, models, noise = _patches(values, (kept, known), surfaces[0].mean(axis=0), parameters)
+    trial, final = ((one, *two) for one, two in zip(surfaces, patches, strict=True))
     mean, std = _combine(values, held, trial, final)
-    return Inpainted(mean, std, model.noise_std_, model.rank_)
+    return Inpainted(mean, std, noise, tuple(model.rank_ for model in models))
 
 
-def _learn(flat: Array, kept: Bool, shape: Any, parameters: dict[str, Any]) -> Any:
+def _surfaces(values: Array, known: Bool, ratios: list[float]) -> Array:
+    """The smooth surface of every channel, (channels, h, w)."""
+    return np.stack(
+        [smooth_field(channel, known, ratio) for channel, ratio in zip(values, ratios, strict=True)]
+    )
+
+
+def _patches(
+    values: Array, seen: tuple[Bool, Bool], surface: Array, parameters: dict[str, Any]
+) -> tuple[list[tuple[Array, Array]], list[BMCG], float]:
+    """Means and variances from patches of each mask's pixels, learned from the first's.
+
+    Also the models and the noise on a pixel, the mean over all patches.
+    """
+    shape = (values.shape[0], values.shape[1], values.shape[2])
+    flat = values.ravel()
+    kept, known = (np.tile(mask.ravel(), shape[0]) for mask in seen)
     with warnings.catch_warnings():
         # The sweeps are few on purpose.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return learn_patches(flat, np.tile(kept.ravel(), shape[0]), shape, parameters)
+        models = learn_kinds(flat, kept, shape, surface, parameters)
+    grid = covering_grid(shape)
+    with workers(parameters["n_jobs"]) as pool:
+        kind = kinds_of(models, grid, flat, kept, pool)
+        found = [apply_patches(models, kind, grid, flat, mask, pool) for mask in (kept, known)]
+    noise = np.mean(np.array([model.noise_std_**2 for model in models])[kind])
+    fields = [(mean.reshape(shape), variance.reshape(shape)) for mean, variance in found]
+    return fields, models, float(np.sqrt(noise))
 
 
 def _hold_out(known: Bool, seed: int) -> Bool:
-    rng = np.random.default_rng(seed)
+    # A stream of its own: masks are drawn from the same seed, and must not foretell this.
+    rng = np.random.default_rng([seed, 1])
     held = known & (rng.random(known.shape) < HELD_OUT)
     # A few pixels may leave none held out by chance.
     if not held.any():
@@ -139,21 +165,6 @@ def _chosen_ratio(channel: Array, kept: Bool, held: Bool) -> float:
     if not (held[best].any() and kept[best].any()):
         return 1e-2
     return best_ratio(channel[best], kept[best], held[best])
-
-
-def _both(
-    model: Any, values: Array, known: Bool, ratios: list[float], parameters: dict[str, Any]
-) -> tuple[Array, Array, Array]:
-    """Surface, patches, and the patches' variance, (channels, h, w) each."""
-    shape = (values.shape[0], values.shape[1], values.shape[2])
-    surface = np.stack(
-        [smooth_field(channel, known, ratio) for channel, ratio in zip(values, ratios, strict=True)]
-    )
-    everywhere = np.tile(known.ravel(), shape[0])
-    mean, variance = apply_patches(
-        model.fitted_, values.ravel(), everywhere, shape, parameters["n_jobs"]
-    )
-    return surface, mean.reshape(shape), variance.reshape(shape)
 
 
 def _combine(
@@ -182,6 +193,6 @@ def _around(what: Array, held: Bool) -> Array:
     overall = float(mean[held].mean())
     count = gaussian_filter(held.astype(np.float64), REACH, mode="reflect")
     total = gaussian_filter(np.where(held, mean, 0.0), REACH, mode="reflect")
-    # A few pixels' worth of the overall average settles places without held-out pixels.
-    prior = 3.0 / (2 * np.pi * REACH**2)
+    # Some pixels' worth of the overall average settles places with few held-out pixels.
+    prior = STEADY / (2 * np.pi * REACH**2)
     return ((total + prior * overall) / (count + prior))[None]
