@@ -196,8 +196,8 @@ def _cold(model: BMCG, axis: int) -> tuple[str, ...]:
 
 def _unused(model: BMCG) -> tuple[str, ...]:
     return tuple(
-        f"The {'row' if side == 'rows' else 'column'} graph {name!r} does not help: the evidence "
-        "turned it off."
+        f"The {'row' if side == 'rows' else 'column'} graph {name!r} is as good as not used: less "
+        f"than {100 * UNUSED:g} % of the prior comes from it."
         for side, weights in model.graph_weights_.items()
         for name, weight in weights.items()
         if name not in ("ridge", "features") and weight.share < UNUSED
@@ -218,9 +218,19 @@ def _miscalibrated(model: BMCG, test: Entries) -> tuple[str, ...]:
 
 def _needless(model: BMCG, test: Entries, without: BMCG) -> tuple[str, ...]:
     """Held-out errors judge; the bound also charges for the level that a ridge leaves free."""
-    if _error(without, test) < _error(model, test):
-        return ("The graphs do not help on the held-out entries: the error is lower without.",)
-    return ()
+    squares = [
+        (np.asarray(test.values) - fitted.predict(test.rows, test.cols)) ** 2
+        for fitted in (model, without)
+    ]
+    worse = squares[0] - squares[1]
+    # Chance makes one of the two a little better: only what stands out of it counts.
+    chance = 2.0 * float(worse.std()) / np.sqrt(len(worse))
+    if worse.mean() <= chance:
+        return ()
+    return (
+        f"The graphs do not help on the held-out entries: the error is {_error(model, test):.4g} "
+        f"with them and {_error(without, test):.4g} without, more than chance explains.",
+    )
 
 
 def _graph_sentences(model: BMCG) -> tuple[str, ...]:
