@@ -6,7 +6,7 @@ import copy
 import numbers
 import warnings
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,9 @@ class BMCG(CallbackSupport, ServingModel):
     rank : int, default=100
         Most components, capped by the smaller side of the matrix. The fit starts with few
         and adds more while all of them earn their keep, so a large value costs little.
-    posterior : {"column", "row", "joint"}, default="column"
-        What the posterior keeps: correlation along the graph (the paper's choice),
-        between components, or both.
+    posterior : {"auto", "column", "row", "joint"}, default="auto"
+        What the posterior keeps: correlation along the graph ("column", the paper's choice),
+        between components, or both. "auto" is "row" with features and "column" without.
     ridge : float, default=1e-6
         Added to the diagonal of each graph's Laplacian.
     max_sweeps : int, default=200
@@ -85,6 +85,8 @@ class BMCG(CallbackSupport, ServingModel):
 
     Attributes
     ----------
+    posterior_ : {"column", "row", "joint"}
+        What the posterior kept.
     rank_ : int
         Components found.
     noise_std_ : float
@@ -121,6 +123,7 @@ class BMCG(CallbackSupport, ServingModel):
 
     _fitted_type: ClassVar[type[Any]] = Posterior
     _fitted_numbers: ClassVar[tuple[str, ...]] = (
+        "posterior_",
         "converged_",
         "stop_reason_",
         "engines_",
@@ -129,6 +132,7 @@ class BMCG(CallbackSupport, ServingModel):
     )
 
     fitted_: Posterior
+    posterior_: Family
     elbo_trace_: Array
     rank_trace_: NDArray[np.int64]
     converged_: bool
@@ -140,7 +144,7 @@ class BMCG(CallbackSupport, ServingModel):
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family = "column",
+        posterior: Family | Literal["auto"] = "auto",
         ridge: float = 1e-6,
         max_sweeps: int = 200,
         tol: float = 1e-5,
@@ -220,11 +224,7 @@ class BMCG(CallbackSupport, ServingModel):
         self._check_parameters(observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
-        if self.posterior == "column" and (rows.features is not None or cols.features is not None):
-            raise ValueError(
-                'posterior="column" has no room for features, whose weights tie the columns\' '
-                'rows together: use posterior="row" or "joint"'
-            )
+        self.posterior_ = self._family(rows, cols)
         self._remember(observations)
         tasks = SweepTasks(owner, given, observations.values)
         self.fitted_ = self._run(observations, rows, cols, tasks)
@@ -316,7 +316,7 @@ class BMCG(CallbackSupport, ServingModel):
     def _check_parameters(self, observations: Observations) -> None:
         _check_whole(self.rank, "rank", 1)
         _check_whole(self.max_sweeps, "max_sweeps", 1)
-        _check_choice(self.posterior, "posterior", FAMILIES)
+        _check_choice(self.posterior, "posterior", ("auto", *FAMILIES))
         _check_choice(self.engine, "engine", ENGINES)
         _check_choice(self.bias, "bias", ("auto", True, False))
         _check_choice(self.learn_graphs, "learn_graphs", ("auto", True, False))
@@ -324,6 +324,17 @@ class BMCG(CallbackSupport, ServingModel):
         _check_positive(self.ridge, "ridge")
         _check_positive(self.tol, "tol", zero=True)
         count_jobs(self.n_jobs)
+
+    def _family(self, rows: SideSpec, cols: SideSpec) -> Family:
+        featured = rows.features is not None or cols.features is not None
+        if self.posterior == "auto":
+            return "row" if featured else "column"
+        if self.posterior == "column" and featured:
+            raise ValueError(
+                'posterior="column" has no room for features, whose weights tie the columns\' '
+                'rows together: use posterior="auto", "row" or "joint"'
+            )
+        return self.posterior
 
     def _run(
         self, observations: Observations, rows: SideSpec, cols: SideSpec, tasks: SweepTasks
@@ -359,7 +370,7 @@ class BMCG(CallbackSupport, ServingModel):
         if kept is not None:
             kept.finish(fit)
         self._note(fit, "" if kept is None else kept.advice)
-        return Posterior.from_fit(fit, self.posterior, self._limits(observations))
+        return Posterior.from_fit(fit, self.posterior_, self._limits(observations))
 
     def _open_checkpoint(
         self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
@@ -367,7 +378,7 @@ class BMCG(CallbackSupport, ServingModel):
         if self.checkpoint is None and not self.resume:
             return None
         fixed = {
-            "posterior": self.posterior,
+            "posterior": self.posterior_,
             "rank": settings.rank,
             "ridge": float(self.ridge),
             "engine": self.engine,
@@ -391,11 +402,11 @@ class BMCG(CallbackSupport, ServingModel):
         weights = self.graph_weights_
         self._note(fit)
         self.graph_weights_ = weights
-        return Posterior.from_fit(fit, self.posterior, self._limits(observations))
+        return Posterior.from_fit(fit, self.posterior_, self._limits(observations))
 
     def _settings(self, observations: Observations, learn: bool) -> Settings:
         return Settings(
-            family=self.posterior,
+            family=self.posterior_,
             rank=min(self.rank, *observations.shape),
             max_sweeps=self.max_sweeps,
             tol=self.tol,
@@ -417,7 +428,7 @@ class BMCG(CallbackSupport, ServingModel):
         """This model as a fit under way would leave it."""
         model = copy.copy(self)
         model._describe(fit)
-        model.fitted_ = Posterior.from_fit(fit, self.posterior, self._limits(observations))
+        model.fitted_ = Posterior.from_fit(fit, self.posterior_, self._limits(observations))
         return model
 
     def _describe(self, fit: Fit) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ random_state, n_jobs, verbose, checkpoint, resume
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family = "column",
+        posterior: Family | Literal["auto"] = "auto",
         ridge: float = 1e-6,
         max_sweeps: int = 200,
         tol: float = 1e-5,

@@ -19,6 +19,7 @@ from .outcome import INPUT_ERRORS, INTERRUPTED, USER_ERROR, UserError, one_line,
 class Posterior(StrEnum):
     """Posterior families, as `bmcg.BMCG` names them."""
 
+    auto = "auto"
     column = "column"
     row = "row"
     joint = "joint"
@@ -163,9 +164,9 @@ def fit(
         Posterior,
         typer.Option(
             help="What the posterior keeps: correlation along the graph, between "
-            "components, or both."
+            "components, or both; auto is row with features, column without."
         ),
-    ] = Posterior.column,
+    ] = Posterior.auto,
     ridge: Annotated[float, typer.Option(help="Added to the graphs' Laplacians.")] = 1e-6,
     max_sweeps: Annotated[int, typer.Option(min=1, help="Most sweeps.")] = 200,
     tol: Annotated[

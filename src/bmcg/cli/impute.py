@@ -112,7 +112,7 @@ def impute(
     rank: Annotated[int, typer.Option(min=1, help="Most components.")] = 100,
     posterior: Annotated[
         Posterior, typer.Option(help="What the posterior keeps, as in `bmcg fit`.")
-    ] = Posterior.column,
+    ] = Posterior.auto,
     max_sweeps: Annotated[int, typer.Option(min=1, help="Most sweeps.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the start.")] = 0,
     jobs: Annotated[

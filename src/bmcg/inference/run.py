@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -36,6 +37,10 @@ FIRST_RANK = 16
 # Sweeps before the strengths of graphs and features are first learned: the factors must
 # have left their random start.
 SETTLE = 3
+# Sweeps in which strengths are learned every time; later every `REST` sweeps, because a step can
+# cost more than a sweep.
+RESTLESS = 12
+REST = 4
 # A fit that decides on biases: short, small, and in the cheapest family.
 TRIAL_SWEEPS = 8
 TRIAL_RANK = 8
@@ -87,7 +92,7 @@ def run(
                 ((observations.by_row, rows), (observations.by_col, cols))
             )
         ]
-        loop = _Loop(sides[0], sides[1], settings, offset, scale, callback, keep)
+        loop = _Loop(sides[0], sides[1], settings, pool, offset, scale, callback, keep)
         if resume is not None:
             loop.restore(resume)
         return loop.run(None if start is None else start.state)
@@ -203,12 +208,13 @@ class _Loop:
         rows: _Side,
         cols: _Side,
         settings: Settings,
+        pool: Workers,
         offset: float,
         scale: float,
         callback: Callable[[Progress], bool | None] | None,
         keep: Callable[[Mark], None] | None,
     ) -> None:
-        self.rows, self.cols, self.settings = rows, cols, settings
+        self.rows, self.cols, self.settings, self.pool = rows, cols, settings, pool
         self.offset, self.scale = offset, scale
         self.callback, self.keep = callback, keep
         self.n_observed = len(rows.half.side.values)
@@ -297,15 +303,39 @@ class _Loop:
         gain = self._record(state, number)
         if last_sweep or self.stopped:
             return state, False
-        if settings.learn and number + 1 >= SETTLE:
-            self.rows.learn(U, side_lam(state, "rows").mean)
-            self.cols.learn(V, side_lam(state, "cols").mean)
+        if self._learning_is_due(number, gain):
+            self._learn(state, U, V)
         if gain > PLATEAU * self.n_observed:
             return state, False
         changed = self._reshape(state, U, V, number)
         if changed is not None:
             return changed, False
-        return state, gain <= self._target()
+        return state, gain <= self._target() and (not settings.learn or self._was_still())
+
+    def _learn(self, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
+        jobs = (
+            (self.rows, U, side_lam(state, "rows").mean),
+            (self.cols, V, side_lam(state, "cols").mean),
+        )
+        if self.pool.n_threads == 1:
+            for side, update, lam in jobs:
+                side.learn(update, lam)
+            return
+        # Factors of one side's prior run on one thread each: both sides at once. The pool's own
+        # threads stay free for the passes inside.
+        with ThreadPoolExecutor(2, thread_name_prefix="bmcg-learn") as both:
+            list(both.map(lambda job: job[0].learn(job[1], job[2]), jobs))
+
+    def _learning_is_due(self, number: int, gain: float) -> bool:
+        """Every sweep while strengths move fast, then now and then, and before the fit may end."""
+        if not self.settings.learn or number + 1 < SETTLE:
+            return False
+        return number < RESTLESS or number % REST == 0 or gain <= self._target()
+
+    def _was_still(self) -> bool:
+        """Whether the sweep before the last gained too little as well, so strengths were asked."""
+        still = len(self.ranks) > 2 and len(set(self.ranks[-3:])) == 1
+        return still and self.trace[-2] - self.trace[-3] <= self._target()
 
     def _target(self) -> float:
         """The gain below which the fit ends."""

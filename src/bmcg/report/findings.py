@@ -281,7 +281,7 @@ def _facts(model: BMCG, test: Entries | None) -> tuple[tuple[str, str], ...]:
             f"{m:,} × {n:,}, {observed:,} entries observed ({100 * observed / m / n:.3g} %)",
         ),
         ("held out", "none given" if test is None else f"{len(test.values):,} entries"),
-        ("posterior", model.posterior),
+        ("posterior", model.posterior_),
         ("variances by", f"{model.engines_[0]} (rows), {model.engines_[1]} (columns)"),
     ]
     settings = ", ".join(
