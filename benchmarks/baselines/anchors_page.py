@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from benchmarks.baselines.explanations import NOTES
+from benchmarks.baselines.explanations import EXPLANATIONS, NOTES
 from benchmarks.baselines.rows import ALLOWED, AUTHORS, GENOTYPES, IMAGES, PAPER, Anchor
 from benchmarks.reporting import machine, table
 
@@ -82,19 +83,32 @@ def grids() -> str:
     return "\n".join(lines)
 
 
-def explained(rows: Sequence[Anchor], cells: Mapping[str, Cell]) -> str:
+def together(measurements: Sequence[Anchor], cells: Mapping[str, Cell]) -> str:
+    """How far the errors of two methods on the same data rise and fall over the same masks."""
+    found = []
+    for one, other in combinations(measurements, 2):
+        a, b = (cells.get(each.key, {}).get("errors", []) for each in (one, other))
+        if one.dataset == other.dataset and len(a) == len(b) > 2:
+            correlation = np.corrcoef(a, b)[0, 1]
+            names = f"{one.method} ({one.label}) and {other.method} ({other.label})"
+            found.append(f"{names} on {one.dataset}: {correlation:.2f}")
+    return f"\n\nCorrelation over the masks: {'; '.join(found)}." if found else ""
+
+
+def explained(cells: Mapping[str, Cell]) -> str:
     """Why figures were missed, each reason with its measurement."""
     parts = []
     for title, (text, measurements) in NOTES.items():
         lines = [figures(anchor, cells.get(anchor.key, {})) for anchor in measurements]
-        parts.append(f"### {title}\n\n{text}" + (f"\n\n{table(HEADER, lines)}" if lines else ""))
+        shown = f"{table(HEADER, lines)}{together(measurements, cells)}"
+        parts.append(f"### {title}\n\n{text}\n\n{shown}")
     return "\n\n".join(parts)
 
 
 def render(rows: Sequence[Anchor], cells: Mapping[str, Cell]) -> str:
     """The whole page."""
     of = {
-        source: [anchor for anchor in rows if anchor.source == source and anchor.best_of is None]
+        source: [one for one in rows if one.source == source and one not in EXPLANATIONS]
         for source in ALLOWED
     }
     commits = sorted({cell["commit"] for cell in cells.values()})
@@ -141,7 +155,7 @@ what the paper's figures look like. Learned, it is better than both.
 
 ## Figures that were missed, and why
 
-{explained(rows, cells)}
+{explained(cells)}
 
 {machine()}. Cells were measured at commits {", ".join(commits)}.
 """

@@ -180,6 +180,7 @@ OF_AUTHORS = [
         "initial rank 20",
         named(("ml-100k", "netflix", *GENOTYPES), 0.9236, 0.2415, 0.0879, 0.0510, 0.0234),
         settings={"rank": 20},
+        n_masks=MANY,
     ),
     *rows(
         "BPMF",
