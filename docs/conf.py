@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import shutil
+from pathlib import Path
 from typing import Any
 
 import bmcg
@@ -12,14 +15,35 @@ author = "The bmcg developers"
 copyright = "2026, the bmcg developers"
 version = release = bmcg.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
-exclude_patterns = ["_build", "gallery_out"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "bmcg"
 html_show_sourcelink = False
+# Formulas are typeset by the browser, with a copy that is part of the site.
+mathjax_path = "mathjax/tex-chtml.js"
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
+
+# Examples run with every build; one that fails ends it.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "abort_on_example_error": True,
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "min_reported_time": 3600,
+    "image_scrapers": ("matplotlib",),
+}
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 # The docstrings give shapes and meaning; types beside every name would bury them.
@@ -38,6 +62,21 @@ def escape_trailing_underscores(
             lines[i] = re.sub(r"(?<![\w`.])(\w*[a-z])_(?![\w`])", r"\1\\_", line)
 
 
+def copy_mathjax(app: Any, error: Exception | None) -> None:
+    """Put MathJax into the site: of the package's many megabytes, what our formulas need."""
+    if error is not None or app.builder.format != "html":
+        return
+    found = importlib.util.find_spec("sphinx-mathjax-offline")
+    if found is None or found.origin is None:
+        raise ImportError("formulas need sphinx-mathjax-offline: pip install 'bmcg[docs]'")
+    source = Path(found.origin).parent / "static" / "mathjax"
+    target = Path(app.outdir) / "_static" / "mathjax"
+    fonts = Path("output", "chtml", "fonts", "woff-v2")
+    shutil.copytree(source / fonts, target / fonts, dirs_exist_ok=True)
+    shutil.copy(source / "tex-chtml.js", target)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx; numpydoc's own step runs at priority 500."""
+    app.connect("build-finished", copy_mathjax)
     app.connect("autodoc-process-docstring", escape_trailing_underscores, priority=400)
