@@ -48,7 +48,7 @@ class BMCG(CallbackSupport, ServingModel):
         and adds more while all of them earn their keep, so a large value costs little.
     posterior : {"auto", "column", "row", "joint"}, default="auto"
         What the posterior keeps: correlation along the graph ("column", the paper's choice),
-        between components, or both. "auto" is "row" with features and "column" without.
+        between components, or both. "auto" is "joint" with features and "column" without.
     ridge : float, default=1e-6
         Added to the diagonal of each graph's Laplacian.
     max_sweeps : int, default=200
@@ -328,7 +328,7 @@ class BMCG(CallbackSupport, ServingModel):
     def _family(self, rows: SideSpec, cols: SideSpec) -> Family:
         featured = rows.features is not None or cols.features is not None
         if self.posterior == "auto":
-            return "row" if featured else "column"
+            return "joint" if featured else "column"
         if self.posterior == "column" and featured:
             raise ValueError(
                 'posterior="column" has no room for features, whose weights tie the columns\' '

@@ -164,7 +164,7 @@ def fit(
         Posterior,
         typer.Option(
             help="What the posterior keeps: correlation along the graph, between "
-            "components, or both; auto is row with features, column without."
+            "components, or both; auto is joint with features, column without."
         ),
     ] = Posterior.auto,
     ridge: Annotated[float, typer.Option(help="Added to the graphs' Laplacians.")] = 1e-6,

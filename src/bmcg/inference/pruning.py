@@ -19,8 +19,9 @@ from .updates import FactorUpdate, Half, Prior, update_tau
 
 Array = NDArray[np.float64]
 
-# Share of its cost that a column's fit has to earn; `joint` does not overstate the cost.
-EARN: dict[Family, float] = {"column": 0.25, "row": 0.25, "joint": 1.0}
+# Share of its cost that a column's fit has to earn. The bound overstates what a weak column
+# costs, in all families: q(U) q(V) lacks the correlation of a column's two sides.
+EARN = 0.05
 
 
 def surplus(
@@ -36,9 +37,8 @@ def surplus(
 
     Any column costs: the divergence of its λ and, in the `row` family, what a factorised
     posterior loses against a correlated prior. Those costs say nothing about the column and
-    are not held against it. Of the rest it has to earn a share: a factorised posterior
-    overstates what a weak column costs, and predictions lose more by a weak column gone than
-    by one kept. At least one column stays unless there are biases.
+    are not held against it. Of the rest it has to earn a share: predictions lose more by a weak
+    column gone than by one kept. At least one column stays unless there are biases.
     """
     idle = gamma_divergences(state.lam, prior.c0, prior.d0)
     if family == "row":
@@ -46,7 +46,7 @@ def surplus(
             idle = idle + 0.5 * (np.log(half.prior.diagonal).sum() - half.prior.log_det)
     fit = 0.5 * float(state.tau.mean) * error_increase(state.cols, V)[: state.rank]
     cost = removal_gains(state, rows, cols, prior, U, V) - idle + fit
-    dead = fit < EARN[family] * cost
+    dead = fit < EARN * cost
     if dead.all() and not state.biased:
         dead[np.argmax(fit)] = False
     return dead

@@ -153,11 +153,11 @@ class _Side:
             min(settings.rank, FIRST_RANK) + settings.bias,
             pool,
             settings.seed * 2 + which,
-            features=given.features is not None,
+            features=0 if given.features is None else max(given.features.nnz, 1),
             learn=settings.learn,
         )
         features = None if given.features is None else feature_map(given.features, pool)
-        self.model = SideModel(given.stack, features, engine)
+        self.model = SideModel(given.stack, features, engine, settings.family != "joint")
         self.half = Half(side, self.model.prior(self.strengths), engine)
         # Without edges and features the ridge is only a scale, which λ learns already.
         self.can_learn = len(given.stack.heads) > 0 or features is not None

@@ -61,18 +61,22 @@ class SideModel:
     stack : GraphStack
     features : FeatureMap or None
     engine : VarianceEngine
+    integrate : bool
+        Whether the features' weights are integrated out where they are few; a `joint` posterior
+        keeps their correlation with the factors and has them as nodes, which is far cheaper.
     """
 
     stack: GraphStack
     features: FeatureMap | None
     engine: VarianceEngine
+    integrate: bool = True
 
     def prior(self, strengths: Strengths) -> SidePrior:
         """The prior precision at these strengths."""
         bare = self.engine.prepare(self.stack.precision(strengths.graphs, strengths.ridge))
         if self.features is None:
             return bare
-        return with_features(bare, self.features, strengths.beta)
+        return with_features(bare, self.features, strengths.beta, self.integrate)
 
 
 def learn_strengths(
@@ -174,15 +178,15 @@ def _drawn_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Arr
     """The same with features: U from q, B given U, P = U − FB, averaged over draws."""
     stack = model.stack
     assert model.features is not None
-    graphs, ridge, weights, draws = np.zeros(len(stack.weights)), 0.0, 0.0, []
+    parts, draws = [], []
     for U, noise in _draws(model, half, update, lam):
         B = half.prior.feature_weights(U, noise)
         P = U[: stack.n] - model.features.forward(np.ascontiguousarray(B))
-        graphs += stack.weights @ (((P[stack.heads] - P[stack.tails]) ** 2) @ lam) / DRAWS
-        ridge += float(((P**2) @ lam).sum()) / DRAWS
-        weights += float(((B**2) @ lam).sum()) / DRAWS
+        graphs = stack.weights @ (((P[stack.heads] - P[stack.tails]) ** 2) @ lam)
+        parts.append((graphs, float(((P**2) @ lam).sum()), float(((B**2) @ lam).sum())))
         draws.append(U)
-    return Energies(_positive(graphs), ridge, weights, tuple(draws))
+    graphs, ridge, weights = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    return Energies(_positive(graphs), float(ridge), float(weights), tuple(draws))
 
 
 def _draws(
@@ -194,7 +198,7 @@ def _draws(
     mean, n, k = update.factors.mean, model.stack.n, len(lam)
     drawn = getattr(model.engine, "draws", None)
     root = passes.cholesky_blocks(half.side.pool, update.factors.cov) if drawn is None else None
-    for d in range(DRAWS):
+    for d in range(DRAWS if drawn is None else min(DRAWS, drawn.shape[2])):
         U = mean.copy()
         if drawn is not None:
             U += drawn[:, :, d]

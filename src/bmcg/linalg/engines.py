@@ -36,6 +36,10 @@ MAX_FILL = 20_000_000
 DENSE_NODES = 256
 DENSE_BLOCKS = 600
 DENSE_DETERMINANT = 3000
+# Draws of a side with features: at most so many, fewer where the features have more entries than
+# can be gone through that often. Larger sides have more data and more nodes to average over.
+FEATURE_DRAWS = 8
+FEATURE_WORK = 800_000
 
 
 class VarianceEngine(Protocol):
@@ -185,7 +189,7 @@ def choose_engine(
     pool: Workers,
     seed: int,
     n_samples: int = 16,
-    features: bool = False,
+    features: int = 0,
     learn: bool = False,
 ) -> VarianceEngine:
     """The engine asked for, or the one that promises to be fastest.
@@ -198,14 +202,16 @@ def choose_engine(
         `row` needs the prior's log-determinant alone.
     rank : int
         Columns expected, which weigh a factor of blocks against draws.
-    features : bool
-        Whether the side has features, whose joint variances need draws.
+    features : int
+        Entries of the side's features, whose joint variances need draws; zero without.
     learn : bool
         Whether strengths are learned, which needs the prior's variances every sweep.
     """
     if features and family != "row":
         exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
-        return MonteCarloEngine(pool, seed, n_samples, exact=exact)
+        # Features tie all rows: solves are long, and what is learned are sums over all nodes.
+        draws = min(max(FEATURE_WORK // features, 2), FEATURE_DRAWS)
+        return MonteCarloEngine(pool, seed, draws, tol=1e-2, n_probes=2, exact=exact)
     if not precision.has_edges:
         return DiagonalEngine()
     if name == "dense" or (name == "auto" and _is_small(precision.n, family, rank, learn)):

@@ -47,12 +47,13 @@ class MonteCarloEngine:
     pool : Workers
     seed : int
     n_samples : int
-        Draws averaged; their spread gives the error estimate. Half as many probes estimate
-        log-determinants.
+        Draws averaged; their spread gives the error estimate.
     tol : float
         Relative residual of a draw's solve.
     exact : engine, optional
         An exact engine for the prior alone, where its factor is affordable.
+    n_probes : int, optional
+        Probes of log-determinants; half as many as draws by default.
     """
 
     name = "monte_carlo"
@@ -64,9 +65,10 @@ class MonteCarloEngine:
         n_samples: int = 16,
         tol: float = 1e-5,
         exact: Any = None,
+        n_probes: int | None = None,
     ) -> None:
         self.pool, self.seed, self.n_samples, self.tol = pool, seed, n_samples, tol
-        self.n_probes = max(2, n_samples // 2)
+        self.n_probes = n_probes or max(2, n_samples // 2)
         self.exact = exact
         self.draws: Array | None = None
 

@@ -5,9 +5,10 @@ A side may have features: U = F B + P with P under the graph prior and B ~ N(0, 
 
     [[ L, −L F ], [ −Fᵀ L, A ]],    A = Fᵀ L F + β I,    log-determinant log|L| + p log β.
 
-Where p is small enough for a Cholesky factor of A, B is integrated out and the prior of U is
-K = L − L F A⁻¹ Fᵀ L, used as an operator. Where it is not, the p rows of B are nodes like any
-other, without observations, and every solve treats U and B at once.
+A posterior without correlation between rows creeps where U and B are tied: there B is integrated
+out, if p is small enough for a Cholesky factor of A, and the prior of U is K = L − L F A⁻¹ Fᵀ L,
+used as an operator. Otherwise the p rows of B are nodes like any other, without observations, and
+every solve treats U and B at once, which is exact for a posterior that keeps their correlation.
 """
 
 from __future__ import annotations
@@ -194,15 +195,20 @@ class SidePrior:
         return own + self.graph_product(self.features.forward(self.solve_features(extra)))
 
 
-def with_features(bare: SidePrior, features: FeatureMap, beta: float) -> SidePrior:
-    """The prior with features at the given strength, integrated out where they are few."""
+def with_features(
+    bare: SidePrior, features: FeatureMap, beta: float, integrate: bool = True
+) -> SidePrior:
+    """The prior with features at the given strength.
+
+    Their weights are integrated out if asked to, and if they are few enough for it.
+    """
     L = bare.precision.to_csr()
     F = features.matrix
     LF = sp.csr_array(L @ F)
     diagonal = np.asarray((F * LF).sum(axis=0)).ravel() + beta
     log_det = bare.log_det + features.p * float(np.log(beta))
     common = replace(bare, features=features, beta=beta)
-    if features.p > DENSE_FEATURES or features.p * bare.precision.n > 5e7:
+    if not integrate or features.p > DENSE_FEATURES or features.p * bare.precision.n > 5e7:
         return replace(common, log_det=log_det, feature_diagonal=diagonal)
     A = (F.T @ LF).toarray()
     A[np.diag_indices(features.p)] += beta
