@@ -37,6 +37,9 @@ FIRST_RANK = 16
 # Sweeps before the strengths of graphs and features are first learned: the factors must
 # have left their random start.
 SETTLE = 3
+# Where a ridge that is learned starts, at least: under a tiny one, nodes without edges have no
+# prior to speak of and fit noise before the ridge has grown.
+FIRST_RIDGE = 0.1
 # Sweeps in which strengths are learned every time; later every `REST` sweeps, because a step can
 # cost more than a sweep.
 RESTLESS = 12
@@ -145,10 +148,11 @@ class _Side:
             pool,
             storage=np.float32 if settings.single else np.float64,
         )
-        self.strengths = Strengths(np.ones(len(given.stack.weights)), given.ridge, 1.0)
+        ridge = max(given.ridge, FIRST_RIDGE) if settings.learn else given.ridge
+        self.strengths = Strengths(np.ones(len(given.stack.weights)), ridge, 1.0)
         engine = choose_engine(
             settings.engine,
-            given.stack.precision(self.strengths.graphs, given.ridge),
+            given.stack.precision(self.strengths.graphs, ridge),
             settings.family,
             min(settings.rank, FIRST_RANK) + settings.bias,
             pool,
