@@ -30,8 +30,8 @@ Index = NDArray[np.intp]
 
 # Prior precision that holds a constant column at one.
 HELD = 1e12
-# Entries handled at once where k×k blocks are gathered.
-BATCH = 200_000
+# Numbers gathered at once for pairs of rows and columns, 32 MiB.
+BATCH = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Posterior:
     def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
         U, V = self.rows.factors.mean, self.cols.factors.mean
         out = np.empty(len(rows))
-        for at in _batches(len(rows)):
+        for at in _batches(len(rows), U.shape[1]):
             out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
         return self.scale * out + self.offset
 
@@ -124,7 +124,7 @@ class Posterior:
 
     def _gaussian_variance(self, rows: Index, cols: Index, include_noise: bool) -> Array:
         out = np.empty(len(rows))
-        for at in _batches(len(rows)):
+        for at in _batches(len(rows), 2 * self.rows.factors.cov.shape[1]):
             out[at] = self._spread(rows[at], cols[at])
         out *= self.scale**2
         return out + self.noise_variance if include_noise else out
@@ -152,8 +152,14 @@ class Posterior:
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
-        left, right = _left(self.rows.factors, rows), _right(self.cols.factors, cols)
-        out = np.maximum(left @ right.T, 0.0) * self.scale**2
+        u, v = self.rows.factors, self.cols.factors
+        if u.is_column:
+            out = _left(u, rows) @ _right(v, cols).T
+        else:
+            # Half the work for all pairs: ⟨uuᵀ⟩ : ⟨vvᵀ⟩ is ⟨(u·v)²⟩.
+            out = (_moments(u, rows) * _twice(u.rank)) @ _moments(v, cols).T
+            out -= (u.mean[rows] @ v.mean[cols].T) ** 2
+        out = np.maximum(out, 0.0) * self.scale**2
         return out + self.noise_variance if include_noise else out
 
     def matrix(self) -> Array:
@@ -324,9 +330,8 @@ def _left(factors: Factors, at: Index) -> Array:
     mean, cov = factors.mean[at], factors.cov[at]
     if factors.is_column:
         return np.hstack((mean**2 + cov, cov))
-    r, s = np.tril_indices(factors.rank)
-    twice = np.where(r == s, 1.0, 2.0)
-    return np.hstack(((outer_packed(mean) + cov) * twice, cov * twice))
+    twice = _twice(factors.rank)
+    return np.hstack((_moments(factors, at) * twice, cov * twice))
 
 
 def _right(factors: Factors, at: Index) -> Array:
@@ -335,8 +340,22 @@ def _right(factors: Factors, at: Index) -> Array:
     return np.hstack((cov, mean**2 if factors.is_column else outer_packed(mean)))
 
 
-def _batches(n: int) -> list[slice]:
-    return [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
+def _moments(factors: Factors, at: Index) -> Array:
+    """⟨uuᵀ⟩ of some rows, packed, shape (n, k(k+1)/2)."""
+    out = outer_packed(factors.mean[at])
+    out += factors.cov[at]
+    return out
+
+
+def _twice(k: int) -> Array:
+    """How often an entry of a packed block stands in the whole block, shape (k(k+1)/2,)."""
+    r, s = np.tril_indices(k)
+    return np.where(r == s, 1.0, 2.0)
+
+
+def _batches(n: int, width: int) -> list[slice]:
+    step = max(1, BATCH // width)
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def _side_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> SidePosterior:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -69,12 +70,12 @@ def write_atomically(
     """
     final = Path(path)
     check_writable(final)
-    if temporary is None:
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
-        )
-        os.close(handle)
     try:
+        if temporary is None:
+            handle, temporary = tempfile.mkstemp(
+                prefix=f".{final.stem}.", suffix=final.suffix, dir=final.parent
+            )
+            os.close(handle)
         write(temporary)
         # Else a power cut could leave the name with nothing behind it.
         with open(temporary, "rb+") as file:
@@ -85,9 +86,21 @@ def write_atomically(
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, final)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+    except BaseException as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, (OSError, SafetensorError)):
+            raise _unwritten(final, error) from None
         raise
+
+
+def _unwritten(path: Path, error: OSError | SafetensorError) -> OSError:
+    """The error with the name the user knows, and a way out of a full disk."""
+    reason = getattr(error, "strerror", None) or str(error)
+    kept = "the file that was there is untouched" if path.exists() else "nothing was left behind"
+    full = getattr(error, "errno", None) == errno.ENOSPC or "os error 28" in str(error)
+    advice = "free some space or choose another folder; " if full else ""
+    return OSError(f"cannot write {path}: {reason}; {advice}{kept}")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 import bmcg.cli.commands
 from bmcg import BMCG
+from bmcg.storage import write_atomically
 
 from .conftest import DENSE, FIT, call, refused
 
@@ -139,15 +142,39 @@ def test_output_of_unknown_format_is_refused(fitted, pairs, tmp_path):
     assert ".parquet" in refused("predict", fitted, pairs, "-o", tmp_path / "out.xls")
 
 
-def test_write_that_fails_leaves_no_file_behind(ratings, tmp_path, monkeypatch):
-    def full(self, path):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        SafetensorError("I/O error: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_leaves_the_old_file_and_no_other(ratings, tmp_path, monkeypatch, error):
+    def full(arrays, path, metadata):
+        Path(path).write_text("half of a mod")
+        raise error
 
-    monkeypatch.setattr(BMCG, "save", full)
-    code, _, err = call("fit", ratings, *FIT, "-o", tmp_path / "m")
+    monkeypatch.setattr("bmcg.storage.save_file", full)
+    (tmp_path / "m").write_text("precious")
+    code, _, err = call("fit", ratings, *FIT, "-o", tmp_path / "m", "--force")
     assert code == 1
-    assert f"cannot write {tmp_path / 'm'}: [Errno 28] No space left" in err
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["ratings.csv"]
+    assert f"cannot write {tmp_path / 'm'}: " in err
+    assert "No space left" in err
+    assert "free some space" in err
+    assert "untouched" in err
+    assert (tmp_path / "m").read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m", "ratings.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_write_that_the_system_refuses_names_the_file(tmp_path):
+    def write(temporary):
+        with open("/dev/full", "wb") as file:
+            file.write(b"x" * 10_000)
+
+    with pytest.raises(OSError, match=f"cannot write {tmp_path / 'out.csv'}.*free some space"):
+        write_atomically(tmp_path / "out.csv", write)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_are_no_models_are_told_apart(fitted, ratings, tmp_path):

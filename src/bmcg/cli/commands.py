@@ -91,7 +91,7 @@ def fit(
     model = BMCG(**parameters)
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
         model.fit(observations, row_graph=graphs[0], col_graph=graphs[1])
-    _save(model, output)
+    model.save(output)
     typer.echo(
         f"{output}: rank {model.rank_}, noise {model.noise_std_:.4g}, "
         f"{model.n_sweeps_} sweeps, {model.stop_reason_}"
@@ -252,14 +252,6 @@ def _with_labels(table: Any, name: str, path: Path) -> tuple[Any, NDArray[Any]]:
 def _load(path: Path) -> MatrixCompleter:
     check_input(path)
     return load_model(path)
-
-
-def _save(model: BMCG, output: Path) -> None:
-    try:
-        model.save(output)
-    except Exception as error:
-        # The file library has errors of its own for a full disk.
-        raise UserError(f"cannot write {output}: {one_line(error)}") from None
 
 
 def _check_checkpoint(path: Path | None, resume: bool, output: Path) -> None:

@@ -58,7 +58,8 @@ def edge_graph(
             known = set(names.values.tolist())
             keep = np.array([a in known and b in known for a, b in ends.T.tolist()], dtype=bool)
             ends, w = ends[:, keep], w[keep]
-        i, j = (names.positions(end, "edges") for end in ends)
+        # Both ends at once and line by line, so that a message lists the first strangers.
+        i, j = names.positions(ends.T.ravel(), "edges").reshape(-1, 2).T
     else:
         i, j = _edge_positions(ends)
         n = _node_count(n_nodes, i, j)

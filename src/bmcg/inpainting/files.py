@@ -68,7 +68,7 @@ def write_picture(path: Path, picture: Picture) -> None:
     image = Image.fromarray(values)
     try:
         write_atomically(path, image.save)
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError) as error:
         raise ValueError(f"cannot write {path}: {error}") from None
 
 
