@@ -228,3 +228,15 @@ def test_an_update_refuses_other_shapes(model):
         model.update(np.ones((61, 30)))
     with pytest.raises(ValueError, match="was fitted on"):
         model.update(np.ones((60, 30)), observations=np.ones((5, 30)))
+
+
+@pytest.mark.parametrize("posterior", ["column", "row"])
+def test_spreads_of_a_block_are_those_of_its_pairs(posterior):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((20, 3)) @ rng.standard_normal((3, 15))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    fitted = BMCG(posterior=posterior, bias=True, random_state=0, max_sweeps=20).fit(X).fitted_
+    rows, cols = np.array([3, 0, 19]), np.arange(2, 9)
+    block = fitted.variance_block(rows, cols)
+    i, j = (part.ravel() for part in np.meshgrid(rows, cols, indexing="ij"))
+    np.testing.assert_allclose(block.ravel(), fitted.variance(i, j, False), rtol=1e-7)

@@ -24,6 +24,10 @@ class CheckpointError(ValueError):
     """A file that is not a checkpoint, or not one that the fit at hand can go on from."""
 
 
+class UnwrittenError(OSError):
+    """A file that could not be written; what had its name before still has it."""
+
+
 class Kind(NamedTuple):
     """A kind of file, with what to say of one that cannot be read."""
 
@@ -89,18 +93,18 @@ def write_atomically(
     except BaseException as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, (OSError, SafetensorError)):
+        if isinstance(error, (OSError, SafetensorError)) and not isinstance(error, UnwrittenError):
             raise _unwritten(final, error) from None
         raise
 
 
-def _unwritten(path: Path, error: OSError | SafetensorError) -> OSError:
+def _unwritten(path: Path, error: OSError | SafetensorError) -> UnwrittenError:
     """The error with the name the user knows, and a way out of a full disk."""
     reason = getattr(error, "strerror", None) or str(error)
     kept = "the file that was there is untouched" if path.exists() else "nothing was left behind"
     full = getattr(error, "errno", None) == errno.ENOSPC or "os error 28" in str(error)
     advice = "free some space or choose another folder; " if full else ""
-    return OSError(f"cannot write {path}: {reason}; {advice}{kept}")
+    return UnwrittenError(f"cannot write {path}: {reason}; {advice}{kept}")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -195,10 +195,33 @@ def test_plink_files_change_in_missing_calls_alone(tmp_path):
             assert (":" in text) == gone[i, j]
 
 
+def write_tiny_bed(folder, bed):
+    (folder / "in.bed").write_bytes(bed)
+    (folder / "in.bim").write_text("1 rs1 0 10 A G\n")
+    (folder / "in.fam").write_text("f p 0 0 0 -9\nf q 0 0 0 -9\n")
+
+
+def test_a_disk_that_fills_up_keeps_three_files_that_belong_together(tmp_path, monkeypatch):
+    write_tiny_bed(tmp_path, b"\x6c\x1b\x01" + bytes([0b0100]))
+    for suffix in ("bed", "bim", "fam"):
+        (tmp_path / f"out.{suffix}").write_text("precious")
+    copy = shutil.copyfile
+
+    def full(source, target):
+        if str(source).endswith(".fam"):
+            raise OSError(28, "No space left on device")
+        return copy(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    message = refused("impute", tmp_path / "in.bed", "-o", tmp_path / "out.bed", "--force")
+    assert f"cannot write {tmp_path / 'out.fam'}: No space left" in message
+    for suffix in ("bed", "bim", "fam"):
+        assert (tmp_path / f"out.{suffix}").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 6
+
+
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
-    (tmp_path / "in.bed").write_bytes(b"\x6c\x1b\x01\x00\x00")
-    (tmp_path / "in.bim").write_text("1 rs1 0 10 A G\n")
-    (tmp_path / "in.fam").write_text("f p 0 0 0 -9\n")
+    write_tiny_bed(tmp_path, b"\x6c\x1b\x01\x00\x00")
     assert "belong together" in refused("impute", tmp_path / "in.bed", "-o", tmp_path / "o.bed")
 
 

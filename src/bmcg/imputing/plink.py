@@ -101,16 +101,19 @@ class PlinkSource:
         four = codes.reshape(len(codes), -1, 4)
         packed = (four << np.array([0, 2, 4, 6], dtype=np.uint8)).sum(axis=2, dtype=np.uint8)
 
-        def write(temporary: str) -> None:
-            with open(temporary, "wb") as file:
-                file.write(MAGIC + packed.tobytes())
+        def fam(temporary: str) -> None:
+            shutil.copyfile(self.path.with_suffix(".fam"), temporary)
 
-        for suffix in (".bim", ".fam"):
-            given = self.path.with_suffix(suffix)
-            write_atomically(
-                path.with_suffix(suffix), lambda name, given=given: shutil.copyfile(given, name)
-            )
-        write_atomically(path, write)
+        def bim(temporary: str) -> None:
+            shutil.copyfile(self.path.with_suffix(".bim"), temporary)
+            write_atomically(path.with_suffix(".fam"), fam)
+
+        def bed(temporary: str) -> None:
+            Path(temporary).write_bytes(MAGIC + packed.tobytes())
+            write_atomically(path.with_suffix(".bim"), bim)
+
+        # One inside the other: all three are on the disk before any takes its name.
+        write_atomically(path, bed)
 
     def _vcf_lines(self, filled: Filled, chances: Array) -> Iterator[str]:
         yield "##fileformat=VCFv4.2"
