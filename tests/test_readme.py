@@ -19,11 +19,14 @@ ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 
 
-def blocks(language):
+METHODS = sorted(f"docs/methods/{path.name}" for path in (ROOT / "docs/methods").glob("*.md"))
+
+
+def blocks(language, pages=PAGES):
     pattern = re.compile(rf"^```{language}\n(.*?)^```", re.MULTILINE | re.DOTALL)
     return [
         pytest.param(found, id=f"{page}:{i}")
-        for page in PAGES
+        for page in pages
         for i, found in enumerate(pattern.findall((ROOT / page).read_text()))
     ]
 
@@ -51,6 +54,29 @@ def write_files(folder):
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_example_runs(code):
     exec(compile(code, "example", "exec"), {"__name__": "example"})
+
+
+@pytest.mark.parametrize("code", blocks("python", METHODS))
+@pytest.mark.filterwarnings("ignore")
+def test_example_of_a_method_runs(code):
+    """These pages show the call alone; the matrix and its graphs are whatever the reader has."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 2)) @ rng.standard_normal((2, 16))
+    hidden = rng.random(X.shape) < 0.4
+    rows, cols = np.nonzero(hidden)
+    users, items = chain_graph(20), chain_graph(16)
+    given = {"rows": rows, "cols": cols, "users": users, "items": items, "graph": users}
+    exec(compile(code, "example", "exec"), {**given, "X": np.where(hidden, np.nan, X)})
+
+
+def test_no_page_has_code_that_no_test_runs():
+    """Guides have their own test; blocks of other languages are no code to run."""
+    tested = {*PAGES, *METHODS, "CONTRIBUTING.md"}
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = path.relative_to(ROOT).as_posix()
+        if page in tested or page.startswith(("docs/guides/", "docs/_build/", "docs/gallery/")):
+            continue
+        assert not re.search(r"^```(python|console|bash)", path.read_text(), re.MULTILINE), page
 
 
 @pytest.mark.parametrize("block", blocks("console"))
