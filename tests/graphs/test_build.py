@@ -69,10 +69,10 @@ def test_sparse_points_give_the_graph_of_the_same_dense_points():
     )
 
 
-def test_binary_weights_are_one_on_every_edge_of_the_gaussian_graph():
+def test_binary_weights_are_one_on_mutual_and_half_on_one_sided_edges_of_the_gaussian_graph():
     points = np.random.default_rng(4).normal(size=(40, 2))
     binary, gaussian = knn_graph(points, 4, weights="binary"), knn_graph(points, 4)
-    assert set(binary.data) == {1.0}
+    assert set(binary.data) == {0.5, 1.0}
     assert (binary.indices == gaussian.indices).all()
 
 

@@ -88,7 +88,8 @@ def measure(cell: Cell) -> dict[str, Any]:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            model, details = fitted(cell.entry, data, cell.seed, cell.quick)
+            pattern = cell.entry.pattern and cell.case.pattern
+            model, details = fitted(cell.entry, data, cell.seed, cell.quick, pattern)
             seconds = time.perf_counter() - begin
             return {**_scored(cell, data, model), **details, "seconds": seconds}
     except MemoryError as error:
@@ -100,7 +101,7 @@ def measure(cell: Cell) -> dict[str, Any]:
 
 
 def fitted(
-    entry: Entry, data: Dataset, seed: int, quick: bool = False
+    entry: Entry, data: Dataset, seed: int, quick: bool = False, pattern: bool = False
 ) -> tuple[MatrixCompleter, dict[str, Any]]:
     """The method of an entry, tuned where asked for, and what is worth keeping of the fit.
 
@@ -112,6 +113,8 @@ def fitted(
         Of the method and of the folds it is tuned on.
     quick : bool
         A few iterations and two choices.
+    pattern : bool
+        Give it the observation pattern as features of both sides.
     """
     from ..baselines import METHODS, tune
 
@@ -123,7 +126,8 @@ def fitted(
     row_graph = data.row_graph if method._uses_row_graph else None
     col_graph = data.col_graph if method._uses_col_graph else None
     if not entry.tuned:
-        model.fit(data.observations, row_graph, col_graph)
+        features = ("pattern", "pattern") if pattern else ()
+        model.fit(data.observations, row_graph, col_graph, *features)
         return model, {"n_fits": 1, "found_rank": _rank(model)}
     grid = TUNING_GRIDS[entry.method]
     if quick:

@@ -41,7 +41,7 @@ def knn_graph(
     metric : str
         A metric of `sklearn.neighbors.NearestNeighbors`.
     weights : {"gaussian", "binary"}
-        With ``"binary"`` every pair has weight one.
+        With ``"binary"`` every mutual pair has weight one.
     scale : float, optional
         Squared length over which Gaussian weights decay.
 
@@ -66,7 +66,7 @@ def knn_graph(
     near, distance = nearest_points(points, k, metric)
     i = np.repeat(np.arange(n), k)
     if weights == "binary":
-        return symmetric_graph(n, i, near.ravel(), np.ones(n * k))
+        return symmetric_graph(n, i, near.ravel(), np.ones(n * k), how="mean")
     if scale is None:
         scale = (distance.sum() / (n * (k + 1))) ** 2
     # All distances are zero where the default scale is: any scale gives weights of one.
