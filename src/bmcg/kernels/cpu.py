@@ -13,6 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
+# Vectors side by side below which a loop over them is too short to pay.
+FEW_VECTORS = 8
 # Sums may be reordered and contracted, but infinities and NaN keep their meaning.
 _fast = njit(
     cache=True,
@@ -158,6 +160,15 @@ def block_product(B, X, out, start, stop):
 @_fast
 def block_products(B, X, out, start, stop):
     """out_i = B_i X_i for packed symmetric blocks and many vectors: X and out (m, k, s)."""
+    # Inner loops run over the vectors where they fill a register, else along the block.
+    if X.shape[2] < FEW_VECTORS:
+        _few_products(B, X, out, start, stop)
+    else:
+        _many_products(B, X, out, start, stop)
+
+
+@_fast
+def _many_products(B, X, out, start, stop):
     k, width = X.shape[1], X.shape[2]
     for i in range(start, stop):
         b, x, y = B[i], X[i], out[i]
@@ -171,6 +182,29 @@ def block_products(B, X, out, start, stop):
                     y[r, q] += c * x[s, q]
                     y[s, q] += c * x[r, q]
             t += r + 1
+
+
+@_fast
+def _few_products(B, X, out, start, stop):
+    k, width = X.shape[1], X.shape[2]
+    x, y = np.empty((width, k)), np.empty((width, k))
+    for i in range(start, stop):
+        for r in range(k):
+            for q in range(width):
+                x[q, r] = X[i, r, q]
+        for q in range(width):
+            b, xq, yq = B[i], x[q], y[q]
+            t = 0
+            for r in range(k):
+                xr, dot = xq[r], 0.0
+                for s in range(r):
+                    dot += b[t + s] * xq[s]
+                    yq[s] += b[t + s] * xr
+                yq[r] = dot + b[t + r] * xr
+                t += r + 1
+        for r in range(k):
+            for q in range(width):
+                out[i, r, q] = y[q, r]
 
 
 @_fast
