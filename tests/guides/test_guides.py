@@ -16,35 +16,48 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def run(language: str, code: str) -> None:
-    """Run a block in the current folder; this process has compiled and loaded everything."""
+def run(language: str, code: str, capfd: pytest.CaptureFixture[str]) -> str:
+    """What a block prints; this process has compiled and loaded everything."""
+    capfd.readouterr()
     if language == "python":
         exec(compile(code, "<guide>", "exec"), {})
-        return
+        return capfd.readouterr().out
+    said = ""
     for line in code.strip().splitlines():
         if line.startswith("bmcg "):
             ended = call(*shlex.split(line)[1:])
             assert ended.code == 0, f"{line}\n{ended.out}\n{ended.err}"
+            said += ended.out + ended.err
         else:
             subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True)
+    return said + capfd.readouterr().out
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
     found = BLOCK.findall((GUIDES / f"{name}.md").read_text())
-    assert {language for language, _ in found} <= {"python", "bash"}
+    assert {language for language, _ in found} <= {"python", "bash", "text"}
     return found
 
 
+def words(text: str) -> set[str]:
+    """Words of an output; figures differ in their last digits from machine to machine."""
+    return set(re.findall(r"[A-Za-z_]{2,}", text))
+
+
 @pytest.mark.parametrize("name", ["recommending", "genotypes", "inpainting", "sensors"])
-def test_every_block_of_a_guide_runs(name, tmp_path, monkeypatch):
+def test_every_block_of_a_guide_runs_and_says_what_is_shown(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     skipped = []
+    printed: str | None = ""
     for language, code in blocks(name):
         needs = re.match(r"# needs (\w+)\n", code)
-        if needs and shutil.which(needs.group(1)) is None:
+        if language == "text":
+            assert printed is None or words(printed) == words(code)
+        elif needs and shutil.which(needs.group(1)) is None:
             skipped.append(needs.group(1))
-            continue
-        run(language, code)
+            printed = None
+        else:
+            printed = run(language, code, capfd)
     if skipped:
         pytest.skip(f"all but the blocks that need {', '.join(skipped)}, which is not installed")
 

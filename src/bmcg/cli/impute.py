@@ -113,7 +113,7 @@ def impute(
     posterior: Annotated[
         Posterior, typer.Option(help="What the posterior keeps, as in `bmcg fit`.")
     ] = Posterior.auto,
-    max_sweeps: Annotated[int, typer.Option(min=1, help="Most sweeps.")] = 200,
+    max_sweeps: Annotated[int, typer.Option(min=1, help="Most sweeps.")] = 500,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the start.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Threads; all cores by default.", show_default=False)

@@ -205,5 +205,9 @@ def _bands(source: Source, filled: Filled, level: float) -> pa.Table:
     low, high = filled.interval(level)
     rows = filled.rows if source.row_names is None else source.row_names[filled.rows]
     cols = filled.cols if source.col_names is None else source.col_names[filled.cols]
-    columns = [rows.tolist(), cols.tolist(), filled.mean, filled.std, low, high]
+    # Six digits are more than a reading has, and can be read.
+    figures = (
+        [float(f"{figure:.6g}") for figure in part] for part in (filled.mean, filled.std, low, high)
+    )
+    columns = [rows.tolist(), cols.tolist(), *figures]
     return pa.table(columns, names=["row", "column", "mean", "std", "low", "high"])
