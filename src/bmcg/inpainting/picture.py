@@ -1,4 +1,4 @@
-"""Filling a picture: a smooth surface and patches, each trusted where it predicts better."""
+"""Filling a picture: a surface, patches and lines, each trusted where it predicts better."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from sklearn.exceptions import ConvergenceWarning
 
 from ..estimators import BMCG
+from ..graphs import chain_graph
 from ..kernels.threads import workers
 from .field import best_ratio, smooth_field
-from .patches import apply_patches, covering_grid, kinds_of, learn_kinds
+from .patches import SIDE, apply_patches, covering_grid, kinds_of, learn_kinds
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -59,12 +61,13 @@ def inpaint(
 ) -> Inpainted:
     """Fill the missing pixels of a picture.
 
-    Two predictions are made of every pixel. One is a smooth surface through the known pixels.
-    The other comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
+    Three predictions are made of every pixel. One is a smooth surface through the known pixels.
+    Another comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
     a few kinds of patches: ranks and noise are learned, new patches are folded in where they
-    are most probable. A tenth of the known pixels is kept back to see how well each does in
-    which part of the picture; the answer is their best combination there, made again with all
-    known pixels.
+    are most probable. The last is `BMCG` on the picture itself, its lines and columns on chain
+    graphs. A tenth of the known pixels is kept back to see how well each does in which part of
+    the picture; the answer is their best combination there, where surface and patches are made
+    again with all known pixels.
 
     Parameters
     ----------
@@ -111,8 +114,11 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     ratios = [_chosen_ratio(channel, kept, held) for channel in values]
     surfaces = [_surfaces(values, seen, ratios) for seen in (kept, known)]
     patches, models, noise = _patches(values, (kept, known), surfaces[0].mean(axis=0), parameters)
-    trial, final = ((one, *two) for one, two in zip(surfaces, patches, strict=True))
-    mean, std = _combine(values, held, trial, final)
+    lines = _lines(values, kept, parameters)
+    trials, finals = (
+        [surface, found[0], *lines] for surface, found in zip(surfaces, patches, strict=True)
+    )
+    mean, std = _combine(values, held, trials, finals, (patches[0][1], patches[1][1]))
     return Inpainted(mean, std, noise, tuple(model.rank_ for model in models))
 
 
@@ -167,24 +173,53 @@ def _chosen_ratio(channel: Array, kept: Bool, held: Bool) -> float:
     return best_ratio(channel[best], kept[best], held[best])
 
 
+def _lines(values: Array, known: Bool, parameters: dict[str, Any]) -> list[Array]:
+    """The picture as one low-rank matrix, lines and columns on chains: [(channels, h, w)] or [].
+
+    Channels stand side by side: they share what the lines have in common.
+    """
+    channels, h, w = values.shape
+    if min(h, w) < SIDE:
+        return []
+    wide = np.where(known, values, np.nan).transpose(1, 0, 2).reshape(h, channels * w)
+    chains = sp.csr_array(sp.kron(sp.eye_array(channels), chain_graph(w)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = BMCG(**parameters).fit(wide, chain_graph(h), chains)
+    return [model.complete().reshape(h, channels, w).transpose(1, 0, 2)]
+
+
 def _combine(
     values: Array,
     held: Bool,
-    trial: tuple[Array, Array, Array],
-    final: tuple[Array, Array, Array],
+    trials: list[Array],
+    finals: list[Array],
+    variances: tuple[Array, Array],
 ) -> tuple[Array, Array]:
     """The combination of least error around each pixel, and what error to expect there.
 
-    With errors a and b of surface and patches, w = ⟨a(a − b)⟩ / ⟨(a − b)²⟩ is the best weight
-    of the patches.
+    Predictions come in one by one. With errors a of what there is and b of the next,
+    w = ⟨a(a − b)⟩ / ⟨(a − b)²⟩ is the best weight of the next.
+
+    Parameters
+    ----------
+    values : ndarray of shape (channels, h, w)
+    held : ndarray of bool, shape (h, w)
+    trials, finals : list of ndarray, each (channels, h, w)
+        Predictions without the held-out pixels, and with them.
+    variances : (ndarray, ndarray)
+        Of the patches, likewise: where they are less sure than around, errors are larger.
     """
-    a, b = trial[0] - values, trial[1] - values
-    gap = _around((a - b) ** 2, held)
-    weight = np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
-    error = _around(((1 - weight) * a + weight * b) ** 2, held)
-    relative = np.clip(final[2] / np.maximum(_around(trial[2], held), 1e-12), 0.1, 10.0)
-    mean = (1 - weight) * final[0] + weight * final[1]
-    return mean, np.sqrt(error * relative)
+    tried, mean = trials[0], finals[0]
+    for trial, final in zip(trials[1:], finals[1:], strict=True):
+        a, b = tried - values, trial - values
+        gap = _around((a - b) ** 2, held)
+        weight = np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
+        tried = (1 - weight) * tried + weight * trial
+        mean = (1 - weight) * mean + weight * final
+    error = _around((tried - values) ** 2, held)
+    relative = variances[1] / np.maximum(_around(variances[0], held), 1e-12)
+    return mean, np.sqrt(error * np.clip(relative, 0.1, 10.0))
 
 
 def _around(what: Array, held: Bool) -> Array:
