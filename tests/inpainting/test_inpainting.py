@@ -248,3 +248,19 @@ def test_threads_do_not_change_a_pixel(filled):
     again = inpaint(np.where(known, picture, 0), known, n_jobs=2)
     np.testing.assert_array_equal(again.mean, found.mean)
     np.testing.assert_array_equal(again.std, found.std)
+
+
+def test_a_picture_whose_lines_repeat_comes_back_better_than_from_patches_alone():
+    rng = np.random.default_rng(1)
+    tall, wide = rng.standard_normal((64, 2)), rng.standard_normal((2, 64))
+    picture = 120 + 25 * tall @ wide
+    known = rng.random(picture.shape) < 0.4
+    found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
+    shape, pool = (1, 64, 64), Workers(1)
+    values, seen = picture.ravel(), known.ravel()
+    models = learn_kinds(values, seen, shape, picture, SETTINGS)
+    grid = covering_grid(shape)
+    patches = apply_patches(
+        models, kinds_of(models, grid, values, seen, pool), grid, values, seen, pool
+    )[0].reshape(64, 64)
+    assert psnr(picture, found.mean) > psnr(picture, patches) + 3
