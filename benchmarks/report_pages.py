@@ -55,7 +55,7 @@ def picture() -> Dataset:
 
 
 def shoot(path: Path, width: int, target: Path) -> None:
-    """A screenshot, halved; console messages are an error."""
+    """A screenshot, halved where it is wide; console messages are an error."""
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "shot.png"
         ended = subprocess.run(
@@ -76,7 +76,8 @@ def shoot(path: Path, width: int, target: Path) -> None:
         with Image.open(shot) as image:
             if np.asarray(image.convert("L")).std() < 5:
                 raise SystemExit(f"{path}: the page is empty")
-            small = image.convert("RGB").resize((image.width // 2, image.height // 2))
+            by = 2 if width > 600 else 1
+            small = image.convert("RGB").resize((image.width // by, image.height // by))
             small.quantize(64).save(target, optimize=True)
     print(f"written: {target}")
 
