@@ -264,3 +264,12 @@ def test_a_picture_whose_lines_repeat_comes_back_better_than_from_patches_alone(
         models, kinds_of(models, grid, values, seen, pool), grid, values, seen, pool
     )[0].reshape(64, 64)
     assert psnr(picture, found.mean) > psnr(picture, patches) + 3
+
+
+def test_gaps_kept_back_have_the_shape_of_the_missing_ones():
+    known = np.ones((120, 90), dtype=bool)
+    known[:, 40:43] = False
+    held = _hold_out(known, 0)
+    assert 0.05 < held.sum() / known.sum() < 0.25
+    columns = held.sum(axis=0)
+    assert set(columns.tolist()) <= {0, 120}

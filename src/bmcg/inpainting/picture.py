@@ -21,12 +21,15 @@ from .patches import SIDE, apply_patches, covering_grid, kinds_of, learn_kinds
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-# Share of the known pixels on which the two predictions are judged.
-HELD_OUT = 0.1
+# Share of the known pixels on which predictions are judged, and how often the gaps are moved to
+# get as many.
+HELD_OUT, TRIES = 0.1, 30
 # Fewer known pixels than this teach nothing about texture.
 LEAST_KNOWN = 100
 # Pixels over which the judgement is averaged, and how many more the overall one counts for.
 REACH, STEADY = 12.0, 20.0
+# What must be left at most of the squared error for another prediction to come in.
+LEAST_GAIN = 0.95
 # The largest part of a picture on which the surface's smoothness is chosen.
 CROP = 256
 # A patch has a level of its own (its bias) and few components; these settle in few sweeps.
@@ -65,8 +68,8 @@ def inpaint(
     Another comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
     a few kinds of patches: ranks and noise are learned, new patches are folded in where they
     are most probable. The last is `BMCG` on the picture itself, its lines and columns on chain
-    graphs. A tenth of the known pixels is kept back to see how well each does in which part of
-    the picture; the answer is their best combination there, where surface and patches are made
+    graphs. A tenth of the known pixels is kept back, in gaps of the shape of the missing ones,
+    to see how well each does in which part of the picture; the answer is their best combination there, where surface and patches are made
     again with all known pixels.
 
     Parameters
@@ -153,9 +156,26 @@ def _patches(
 
 
 def _hold_out(known: Bool, seed: int) -> Bool:
+    """About a tenth of the known pixels, in gaps of the shape that the real ones have.
+
+    What predicts well between known neighbours may not do so across a scratch: the missing
+    pixels, moved elsewhere, lie on known ones. Of gaps too large for that, single pixels are
+    taken.
+    """
     # A stream of its own: masks are drawn from the same seed, and must not foretell this.
     rng = np.random.default_rng([seed, 1])
-    held = known & (rng.random(known.shape) < HELD_OUT)
+    wanted = HELD_OUT * known.sum()
+    held = np.zeros_like(known)
+    for _ in range(TRIES):
+        moved = np.roll(
+            ~known, (rng.integers(known.shape[0]), rng.integers(known.shape[1])), (0, 1)
+        )
+        held |= known & moved
+        if held.sum() >= wanted:
+            break
+    if held.sum() > 2 * wanted or not held.any():
+        pool = held if held.any() else known
+        held = pool & (rng.random(known.shape) < wanted / pool.sum())
     # A few pixels may leave none held out by chance.
     if not held.any():
         held.flat[np.flatnonzero(known)[0]] = True
@@ -215,11 +235,18 @@ def _combine(
         a, b = tried - values, trial - values
         gap = _around((a - b) ** 2, held)
         weight = np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
-        tried = (1 - weight) * tried + weight * trial
-        mean = (1 - weight) * mean + weight * final
+        both = (1 - weight) * tried + weight * trial
+        # The weights are fitted to the pixels that judge them: a small gain is none.
+        if _loss(both, values, held) > LEAST_GAIN * _loss(tried, values, held):
+            continue
+        tried, mean = both, (1 - weight) * mean + weight * final
     error = _around((tried - values) ** 2, held)
     relative = variances[1] / np.maximum(_around(variances[0], held), 1e-12)
     return mean, np.sqrt(error * np.clip(relative, 0.1, 10.0))
+
+
+def _loss(found: Array, values: Array, held: Bool) -> float:
+    return float(np.mean((found - values)[:, held] ** 2))
 
 
 def _around(what: Array, held: Bool) -> Array:
