@@ -84,15 +84,22 @@ def grids() -> str:
 
 
 def together(measurements: Sequence[Anchor], cells: Mapping[str, Cell]) -> str:
-    """How far the errors of two methods on the same data rise and fall over the same masks."""
+    """Where references lie among the masks, and how methods rise and fall over the same masks."""
     found = []
+    for one in measurements:
+        errors = cells.get(one.key, {}).get("errors", [])
+        if len(errors) > 2:
+            distance = (one.reference - np.mean(errors)) / np.std(errors, ddof=1)
+            found.append(f"{one.method} ({one.label}) on {one.dataset}: {distance:+.1f}")
+    away = f"\n\nReference minus mean, in standard deviations over masks: {'; '.join(found)}."
+    away, found = (away if found else ""), []
     for one, other in combinations(measurements, 2):
         a, b = (cells.get(each.key, {}).get("errors", []) for each in (one, other))
         if one.dataset == other.dataset and len(a) == len(b) > 2:
             correlation = np.corrcoef(a, b)[0, 1]
             names = f"{one.method} ({one.label}) and {other.method} ({other.label})"
             found.append(f"{names} on {one.dataset}: {correlation:.2f}")
-    return f"\n\nCorrelation over the masks: {'; '.join(found)}." if found else ""
+    return away + (f" Correlation over the masks: {'; '.join(found)}." if found else "")
 
 
 def explained(cells: Mapping[str, Cell]) -> str:
@@ -148,8 +155,8 @@ method tuned on observed entries follows, whatever it gives.
 10 % of the pixels, noise at 5 dB. The paper does not say in which unit it fits pixels. VBMC as its
 authors start it fails in grey levels up to 255 and works in units of one; ours divides by the size
 of the data and does not depend on the unit. BPMF's noise precision of 2 is a standard deviation of
-0.7: in grey levels that takes all noise for signal, from 0 to 1 it shrinks to the mean, which is
-what the paper's figures look like. Learned, it is better than both.
+0.7: in grey levels that takes all noise for signal, from 0 to 1 it leaves hardly more than the
+mean. A learned precision needs no unit.
 
 {section(of[IMAGES], cells)}
 

@@ -119,7 +119,7 @@ def state_memory(threads: int) -> list[list[str]]:
                 model = method() if limit is None else method(memory_limit=limit)
                 try:
                     model._check_parameters(data.observations)
-                    outcome = "runs"
+                    outcome = "starts"
                 except MemoryError:
                     outcome = "refuses"
                 lines.append(
