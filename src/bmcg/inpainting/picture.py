@@ -69,8 +69,8 @@ def inpaint(
     a few kinds of patches: ranks and noise are learned, new patches are folded in where they
     are most probable. The last is `BMCG` on the picture itself, its lines and columns on chain
     graphs. A tenth of the known pixels is kept back, in gaps of the shape of the missing ones,
-    to see how well each does in which part of the picture; the answer is their best combination there, where surface and patches are made
-    again with all known pixels.
+    to see how well each does in which part of the picture; the answer is their best
+    combination there, where surface and patches are made again with all known pixels.
 
     Parameters
     ----------
