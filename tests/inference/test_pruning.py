@@ -69,7 +69,7 @@ def test_columns_of_noise_go_and_planted_ones_stay(family):
         state, U, V = sweep(
             family, problem.rows, problem.cols, PRIOR, rotate(state, PRIOR), gain_tol=0.0
         )
-    dead = surplus(family, state, problem.rows, problem.cols, PRIOR, U, V)
+    dead = surplus(state, problem.rows, problem.cols, PRIOR, U, V)
     strong = np.argsort(state.lam.mean)[:2]
     assert dead.sum() == 3
     assert not dead[strong].any()
@@ -87,4 +87,4 @@ def test_at_least_one_column_stays():
     )
     state = start(problem, "row", k=3, sweeps=40)
     state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state)
-    assert surplus("row", state, problem.rows, problem.cols, PRIOR, U, V).sum() <= 2
+    assert surplus(state, problem.rows, problem.cols, PRIOR, U, V).sum() <= 2

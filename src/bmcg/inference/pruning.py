@@ -1,7 +1,7 @@
-"""Columns go when the evidence gains: the change of the bound, known before the cut.
+"""Columns go when they fit nothing any more; what the bound gains by it is known before the cut.
 
 A threshold on a column's energy is unsafe: on data that is not centred the first column
-carries the mean and dwarfs columns that matter. The bound has no such scale.
+carries the mean and dwarfs columns that matter. The expected fit has no such scale.
 """
 
 from __future__ import annotations
@@ -13,40 +13,26 @@ from numpy.typing import NDArray
 
 from ..kernels.reference import packed_diagonal
 from .elbo import gamma_divergences, mean_log
-from .families import Family, outer_packed
+from .families import outer_packed
 from .state import Factors, Gamma, State
 from .updates import FactorUpdate, Half, Prior, update_tau
 
 Array = NDArray[np.float64]
 
-# Share of its cost that a column's fit has to earn. The bound overstates what a weak column
-# costs, in all families: q(U) q(V) lacks the correlation of a column's two sides.
-EARN = 0.05
-
 
 def surplus(
-    family: Family,
-    state: State,
-    rows: Half,
-    cols: Half,
-    prior: Prior,
-    U: FactorUpdate,
-    V: FactorUpdate,
+    state: State, rows: Half, cols: Half, prior: Prior, U: FactorUpdate, V: FactorUpdate
 ) -> NDArray[np.bool_]:
-    """Columns whose fit does not pay a share of what they cost the bound, shape (k,).
+    """Columns that fit nothing any more and whose going the bound gains by, shape (k,).
 
-    Any column costs: the divergence of its λ and, in the `row` family, what a factorised
-    posterior loses against a correlated prior. Those costs say nothing about the column and
-    are not held against it. Of the rest it has to earn a share: predictions lose more by a weak
-    column gone than by one kept. At least one column stays unless there are biases.
+    Without them the expected squared error would not grow: their mean has shrunk to nothing and
+    their variance alone is left. The bound would let weak columns go as well, but it overstates
+    what they cost, because q(U) q(V) lacks the correlation of a column's two sides; predictions
+    lose more by a weak column gone than by one kept. At least one column stays unless there are
+    biases.
     """
-    idle = gamma_divergences(state.lam, prior.c0, prior.d0)
-    if family == "row":
-        for half in (rows, cols):
-            idle = idle + 0.5 * (np.log(half.prior.diagonal).sum() - half.prior.log_det)
-    fit = 0.5 * float(state.tau.mean) * error_increase(state.cols, V)[: state.rank]
-    cost = removal_gains(state, rows, cols, prior, U, V) - idle + fit
-    dead = fit < EARN * cost
+    fit = error_increase(state.cols, V)[: state.rank]
+    dead = (fit <= 0.0) & (removal_gains(state, rows, cols, prior, U, V) > 0.0)
     if dead.all() and not state.biased:
         dead[np.argmax(fit)] = False
     return dead

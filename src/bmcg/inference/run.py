@@ -369,7 +369,7 @@ class _Loop:
         """The state with columns dropped or added, or None where neither is due."""
         settings = self.settings
         rows, cols = self.rows.half, self.cols.half
-        dead = surplus(settings.family, state, rows, cols, settings.prior, U, V)
+        dead = surplus(state, rows, cols, settings.prior, U, V)
         if dead.any():
             self.may_grow = False
             return drop(state, dead, settings.prior, self.n_observed, V)

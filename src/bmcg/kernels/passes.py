@@ -113,13 +113,15 @@ def squared_error(side: Side, U: Array, V: Array) -> float:
     return float(out.sum())
 
 
-def block_product(pool: Workers, B: Array, X: Array, kernels: Any = cpu) -> Array:
-    """B_i x_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k)."""
-    out = np.zeros(X.shape)
+def block_product(
+    pool: Workers, B: Array, X: Array, kernels: Any = cpu, out: Array | None = None
+) -> Array:
+    """B_i x_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k), into `out` if given."""
+    found = np.empty(X.shape) if out is None else out
     pool.over_rows(
-        lambda a, b: kernels.block_product(B, X, out, a, b), _even_bounds(len(X), B.shape[1])
+        lambda a, b: kernels.block_product(B, X, found, a, b), _even_bounds(len(X), B.shape[1])
     )
-    return out
+    return found
 
 
 def invert_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> tuple[Array, Array]:
@@ -140,12 +142,16 @@ def cholesky_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> Array:
     return out
 
 
-def block_products(pool: Workers, B: Array, X: Array, kernels: Any = cpu) -> Array:
-    """B_i X_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k, s)."""
-    out = np.empty(X.shape)
+def block_products(
+    pool: Workers, B: Array, X: Array, kernels: Any = cpu, out: Array | None = None
+) -> Array:
+    """B_i X_i for packed symmetric blocks B (n, k(k+1)/2), X (n, k, s), into `out` if given."""
+    found = np.empty(X.shape) if out is None else out
     work = B.shape[1] * X.shape[2]
-    pool.over_rows(lambda a, b: kernels.block_products(B, X, out, a, b), _even_bounds(len(X), work))
-    return out
+    pool.over_rows(
+        lambda a, b: kernels.block_products(B, X, found, a, b), _even_bounds(len(X), work)
+    )
+    return found
 
 
 def lower_products(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Array:

@@ -92,20 +92,22 @@ def conjugate_gradient(
     scale = np.maximum(inner(rhs, precondition(rhs)), np.finfo(float).tiny)
     z = precondition(r)
     rz = inner(r, z)
-    p, gain, steps = z, 0.0, 0
+    p, gain, steps, scratch = z.copy(), 0.0, 0, np.empty_like(rhs)
     small = bool(np.all(rz <= residual_tol**2 * scale))
     while not small and steps < max_steps:
         q = apply(p)
         curvature = inner(p, q)
         alpha = np.where(curvature > 0, rz / np.where(curvature > 0, curvature, 1.0), 0.0)
-        x += alpha * p
-        r = r - alpha * q
+        # In place: with many systems side by side, passes over these arrays are the cost.
+        x += np.multiply(p, alpha, out=scratch)
+        r -= np.multiply(q, alpha, out=scratch)
         step_gain = 0.5 * float(np.sum(alpha * rz))
         gain += step_gain
         steps += 1
         z = precondition(r)
         rz_next = inner(r, z)
         small = bool(np.all(rz_next <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
-        p = z + np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0) * p
+        p *= np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0)
+        p += z
         rz = rz_next
     return Solution(x, steps, gain, float(np.sqrt(np.max(rz / scale))), small)

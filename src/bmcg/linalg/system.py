@@ -135,12 +135,12 @@ class SidePrior:
             return self.rows_diagonal
         return np.concatenate((self.rows_diagonal, self.feature_diagonal))
 
-    def graph_product(self, P: Array) -> Array:
-        """L P for P (n, w)."""
-        out = self.precision.diagonal[:, None] * P
+    def graph_product(self, P: Array, out: Array | None = None) -> Array:
+        """L P for P (n, w), into `out` where given."""
+        found = np.multiply(self.precision.diagonal[:, None], P, out=out)
         if self.coupling is not None:
-            out += passes.weighted_sums(self.coupling, P)
-        return out
+            found += passes.weighted_sums(self.coupling, P)
+        return found
 
     def product(self, X: Array) -> Array:
         """K X for X (n_nodes, w)."""
@@ -151,16 +151,23 @@ class SidePrior:
             weights = self.solve_features(self.features.backward(Y))
             return Y - self.graph_product(self.features.forward(weights))
         n = self.precision.n
-        B = np.ascontiguousarray(X[n:])
-        out = self.graph_product(X[:n] - self.features.forward(B))
-        return np.concatenate((out, self.beta * B - self.features.backward(out)))
+        B, out = np.ascontiguousarray(X[n:]), np.empty(X.shape)
+        # In place: these arrays hold all draws of all nodes, and every pass over them counts.
+        P = self.features.forward(B)
+        np.subtract(X[:n], P, out=P)
+        self.graph_product(P, out=out[:n])
+        np.multiply(B, self.beta, out=out[n:])
+        out[n:] -= self.features.backward(out[:n])
+        return out
 
     def neighbours(self, X: Array) -> Array:
         """(K − diag K) X, what couples different nodes."""
         if self.features is None:
             assert self.coupling is not None
             return passes.weighted_sums(self.coupling, X)
-        return self.product(X) - self.diagonal[:, None] * X
+        out = self.product(X)
+        out -= self.diagonal[:, None] * X
+        return out
 
     def solve_features(self, X: Array) -> Array:
         """A⁻¹ X for X (p, w)."""
@@ -270,12 +277,15 @@ class MeanSystem:
     def apply(self, X: Array) -> Array:
         """Q X for X of shape (n + p, k), or (n + p, k, s) for s vectors at once."""
         out = self._block_diagonal(X, self.blocks, invert=False)
-        return out if self.prior.is_diagonal else out + self.neighbours(X)
+        if not self.prior.is_diagonal:
+            out += self.neighbours(X)
+        return out
 
     def neighbours(self, X: Array) -> Array:
         """The part of Q X that couples different nodes."""
-        flat = self.prior.neighbours(X.reshape(len(X), -1))
-        return flat.reshape(X.shape) * self._scale(X)
+        found = self.prior.neighbours(X.reshape(len(X), -1)).reshape(X.shape)
+        found *= self._scale(X)
+        return found
 
     def precondition(self, R: Array) -> Array:
         """P_i⁻¹ r_i for every node."""
@@ -285,13 +295,13 @@ class MeanSystem:
         return self.lam if X.ndim == 2 else self.lam[:, None]
 
     def _block_diagonal(self, X: Array, blocks: Array, invert: bool) -> Array:
-        n = len(blocks)
+        n, out = len(blocks), np.empty(X.shape)
         product = passes.block_product if X.ndim == 2 else passes.block_products
-        top = product(self.pool, blocks, X[:n])
-        if self.prior.feature_diagonal is None:
-            return top
-        scale = self.prior.feature_diagonal.reshape(-1, *[1] * (X.ndim - 1)) * self._scale(X)
-        return np.concatenate((top, X[n:] / scale if invert else X[n:] * scale))
+        product(self.pool, blocks, X[:n], out=out[:n])
+        if self.prior.feature_diagonal is not None:
+            scale = self.prior.feature_diagonal.reshape(-1, *[1] * (X.ndim - 1)) * self._scale(X)
+            (np.divide if invert else np.multiply)(X[n:], scale, out=out[n:])
+        return out
 
     def preconditioner_noise(self, signs: Array) -> Array:
         """P^{½} applied to random signs (n + p, k, s): vectors with covariance P."""
