@@ -106,7 +106,7 @@ def run_myfm(split, threads, features):
         if features:
             blocks = zip((rows, cols), stacked, strict=True)
             empty = sp.csr_matrix((len(rows), 0))
-            return empty, [myfm.RelationBlock(list(where), block) for where, block in blocks]
+            return empty, [myfm.RelationBlock(where.tolist(), block) for where, block in blocks]
         return sp.hstack((indicators(rows, m), indicators(cols, n)), format="csr"), []
 
     train, test = design(""), design("test_")
@@ -184,12 +184,11 @@ def run_surprise(split, threads, kind):
     triples = zip(split["rows"], split["cols"], split["values"], strict=True)
     entries = [(int(i), int(j), float(x), None) for i, j, x in triples]
     begin = time.perf_counter()
-    data = surprise.Dataset(reader)
-    data.raw_ratings = entries
+    training = surprise.Dataset(reader).construct_trainset(entries)
     # Costs memory, saves time, changes nothing else.
     options = {"cache_ratings": True} if kind == "SVDpp" else {}
     algorithm = getattr(surprise, kind)(random_state=0, **options)
-    algorithm.fit(data.build_full_trainset())
+    algorithm.fit(training)
     found = [
         algorithm.predict(int(i), int(j), clip=False).est
         for i, j in zip(split["test_rows"], split["test_cols"], strict=True)
