@@ -185,3 +185,16 @@ def test_seed_and_jobs_leave_the_model_alone(ratings, tmp_path):
         call("fit", ratings, *FIT, "--seed", 3, "--jobs", jobs, "-o", tmp_path / name)
     a, b = load_model(tmp_path / "a"), load_model(tmp_path / "b")
     np.testing.assert_array_equal(a.row_factors_, b.row_factors_)
+
+
+def test_pattern_and_range_reach_the_model(ratings, tmp_path):
+    path = tmp_path / "m.safetensors"
+    ended = call("fit", ratings, *FIT, "--pattern", "--keep-range", "-o", path)
+    assert ended.code == 0, ended.err
+    model = load_model(path)
+    assert model.posterior_ == "joint"
+    assert "features" in model.graph_weights_["rows"]
+    values = [float(line.split(",")[2]) for line in ratings.read_text().splitlines()[1:]]
+    filled = np.asarray(model.complete(), dtype=float)
+    assert min(values) <= filled.min()
+    assert filled.max() <= max(values)

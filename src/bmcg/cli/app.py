@@ -156,6 +156,18 @@ def fit(
             "or add them as empty rows or columns that the graph predicts."
         ),
     ] = UnknownNodes.error,
+    pattern: Annotated[
+        bool,
+        typer.Option(
+            "--pattern",
+            help="Which entries are there says something, as where people choose what to rate: "
+            "take the pattern as features of rows and columns.",
+        ),
+    ] = False,
+    keep_range: Annotated[
+        bool,
+        typer.Option("--keep-range", help="Predictions stay in the range of the observed values."),
+    ] = False,
     duplicates: Annotated[
         Duplicates, typer.Option(help="An entry that is given more than once.")
     ] = Duplicates.error,
@@ -206,6 +218,9 @@ def fit(
     `bmcg fit ratings.parquet --row user --col item --value rating
     --row-graph friends.csv --col-graph similar.npz -o model.safetensors`
 
+    `bmcg fit ratings.csv --row user --col item --value rating --pattern --keep-range
+    -o model.safetensors`
+
     `bmcg fit sensors.tsv --wide --row hour --col-graph pipes.csv -o model.safetensors`
 
     `bmcg fit ratings.csv --row user --col item --value rating -o model.safetensors
@@ -214,7 +229,7 @@ def fit(
     from . import commands
 
     form = commands.DataForm(data, row, col, value, wide, duplicates.value)
-    sides = commands.GraphChoice(row_graph, col_graph, unknown_nodes.value)
+    sides = commands.GraphChoice(row_graph, col_graph, unknown_nodes.value, pattern)
     parameters = {
         "rank": rank,
         "posterior": posterior.value,
@@ -222,6 +237,7 @@ def fit(
         "max_sweeps": max_sweeps,
         "tol": tol,
         "engine": engine.value,
+        "value_range": "observed" if keep_range else None,
         "random_state": seed,
         "n_jobs": jobs,
         "verbose": verbose,

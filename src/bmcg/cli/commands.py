@@ -53,11 +53,12 @@ class DataForm:
 
 @dataclass(frozen=True)
 class GraphChoice:
-    """The graph files, and what to do with nodes that the data lacks."""
+    """The graph files, what to do with unknown nodes, and whether the pattern counts."""
 
     row: Path | None
     col: Path | None
     unknown: str
+    pattern: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def fit(
     ]
     model = BMCG(**parameters)
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
-        model.fit(observations, row_graph=graphs[0], col_graph=graphs[1])
+        features = ("pattern", "pattern") if choice.pattern else ()
+        model.fit(observations, *graphs, *features)
     model.save(output)
     typer.echo(
         f"{output}: rank {model.rank_}, noise {model.noise_std_:.4g}, "
