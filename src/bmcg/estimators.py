@@ -66,9 +66,8 @@ class BMCG(CallbackSupport, ServingModel):
         where there is something to judge: several graphs on a side, ``"auto"``, or features.
         False is the paper's model.
     value_range : None, "observed" or (low, high)
-        Range that an entry can take. The predictive Gaussian is then clipped: what lies
-        outside is moved to the nearest end, and means, deviations and intervals are those of
-        the clipped distribution.
+        Range that an entry can take. Predictions, ends of intervals and draws outside it are
+        moved to its nearest end; deviations are those of the clipped Gaussian.
     random_state : int, RandomState or None
         Seed of the start and of Monte Carlo draws. The same seed gives the same result with
         any number of threads.
