@@ -94,8 +94,9 @@ class Anchor:
     def key(self) -> str:
         """What is measured, without what it is compared with."""
         grid = default_grid(METHODS[self.method]) if self.tuned else None
-        found = repr((replace(self, reference=0.0, source="", label=""), grid))
-        return found.replace(", n_masks=0", "")
+        masks = self.n_masks if self.dataset in GENOTYPES else 0
+        measured = replace(self, reference=0.0, source="", label="", n_masks=masks)
+        return repr((measured, grid)).replace(", n_masks=0", "")
 
 
 def rows(
