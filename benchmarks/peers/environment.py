@@ -32,7 +32,8 @@ PACKAGES = {
     "implicit": ("implicit==0.7.2",),
     "surprise": ("scikit-surprise==1.1.5",),
 }
-# Optimising cmfrec while linking takes longer than all else here, for code that is its callers'.
+# cmfrec's link-time optimisation takes longer than all else here: it is left out, and the code that
+# Cython writes around its solvers is compiled with -O1; the solvers themselves keep -O3.
 COMPILER = """#!/bin/sh
 lean=-O3
 for one do case $one in *cfuns_*.c) lean=-O1 ;; esac; done

@@ -131,7 +131,8 @@ Peers: smurff 1.1 BPMF (16 factors, 40 + 120 draws, adaptive noise); myFM 0.4.0 
 of which 180 are averaged, one-hot users and items), and with relation blocks that add to each user
 and item its row of the graph and of the observation pattern, over the root of their counts; cmfrec
 3.5.1 (rank 20, the best of penalties 5, 10 and 20 on the *test* entries; all three count in "s in
-all"); implicit 0.7.2 ALS (rank 20; a ranking method that takes ratings as weights: its scores are
+all"; compiled without link-time optimisation);
+implicit 0.7.2 ALS (rank 20; a ranking method that takes ratings as weights: its scores are
 regressed on the ratings, so its error only says that this is another task); Surprise 1.1.5 with its
 defaults. bmcg: graphs as published (MovieLens 1M: 10-NN feature graphs), at most 20 columns and 40
 sweeps. Only myFM's second variant sees the graphs as well.
