@@ -137,7 +137,11 @@ def cold_cell(given: str, seed: int) -> dict[str, Any]:
     rows, cols, values = observations.row_indices, observations.col_indices, observations.values
     hidden = cold[rows]
     kept = Observations.from_triples(rows[~hidden], cols[~hidden], values[~hidden], shape=(m, n))
-    sides: dict[str, Any] = {"row_graph": data.row_graph, "col_graph": data.col_graph}
+    # Named graphs have their strengths learned.
+    sides: dict[str, Any] = {
+        "row_graph": {"alike": data.row_graph},
+        "col_graph": {"alike": data.col_graph},
+    }
     if given == "features":
         sides = {"row_features": data.row_features.values, "col_features": data.col_features.values}
     model = BMCG(random_state=seed, value_range="observed")
