@@ -87,6 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
     pages = {
         "movielens": lambda: page(
             datasets.load_movielens_100k(), "MovieLens 100K", True, posterior="row"
