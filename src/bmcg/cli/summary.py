@@ -50,6 +50,17 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("bound", f"{model.elbo_trace_[-1]:.6g} nats"),
         ("row graph", _graph(fitted.rows)),
         ("col graph", _graph(fitted.cols)),
+        ("posterior", model.posterior_),
+        *_judged(model),
+    ]
+
+
+def _judged(model: BMCG) -> list[tuple[str, str]]:
+    """What the fit says of each side's graphs and features, where it judged them."""
+    return [
+        (f"{side} use", "; ".join(weight.sentence for weight in found.values()))
+        for side, found in model.graph_weights_.items()
+        if len(found) > 2 or "features" in found
     ]
 
 
