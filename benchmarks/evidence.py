@@ -5,7 +5,7 @@
 
 Run from the root of the repository. One setting for all data: the library's defaults, the graphs
 of the data set, the observation pattern as features of both sides, and the range of the observed
-values. No test entry is looked at. Every cell is kept in docs/results/evidence.json as soon as it
+values. No fit looks at a test entry. Every cell is kept in docs/results/evidence.json as soon as it
 is known, so that an interrupted run goes on; the page is drawn from that file.
 """
 
@@ -184,7 +184,7 @@ def rating_rows(store: Store) -> list[list[str]]:
                 title,
                 f"{target:.4f}",
                 best,
-                f"{np.mean(errors):.4f}{spread} ({len(cells)} seeds)",
+                f"{np.mean(errors):.4f}{spread} (seeds: {len(cells)})",
                 met,
                 percent(cover),
                 f"{np.mean([c['nlpd'] for c in cells]):.4f}",
@@ -224,7 +224,9 @@ def page(store: Store) -> str:
 
 ## Ratings
 One setting for all: `BMCG(value_range="observed")` with the graphs of the data set and
-`row_features="pattern", col_features="pattern"`. Nothing is tuned, no test entry is looked at.
+`row_features="pattern", col_features="pattern"`. No fit looks at a test entry and nothing is tuned
+for a data set; but two rules of the library, when a component is dropped and which posterior goes
+with features, were drawn up with test errors of MovieLens 100K, Flixster and Douban in view.
 
 {ratings}
 

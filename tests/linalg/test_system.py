@@ -13,7 +13,6 @@ from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision
 from bmcg.kernels.reference import pack, unpack
 from bmcg.kernels.threads import Workers
-from bmcg.linalg import system as module
 from bmcg.linalg.engines import DenseEngine
 from bmcg.linalg.system import feature_map, mean_system, with_features
 
@@ -27,15 +26,13 @@ def features(seed=0):
     return sp.csr_array(rng.normal(size=(N, P)) * (rng.random((N, P)) < 0.7))
 
 
-def prior_of(way, monkeypatch, L=None):
+def prior_of(way, L=None):
     """The prior with features, their weights integrated out or kept as nodes."""
-    if way == "nodes":
-        monkeypatch.setattr(module, "DENSE_FEATURES", 0)
     if L is None:
         points = np.random.default_rng(1).normal(size=(N, 2))
         L = graph_precision(knn_graph(points, n_neighbors=3), 0.2)
     bare = DenseEngine(POOL).prepare(L)
-    return with_features(bare, feature_map(features(), POOL), BETA)
+    return with_features(bare, feature_map(features(), POOL), BETA, way == "integrated")
 
 
 def dense(prior, way):
@@ -48,8 +45,8 @@ def dense(prior, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_product_diagonal_and_log_determinant_are_those_of_the_dense_matrix(way, monkeypatch):
-    prior = prior_of(way, monkeypatch)
+def test_product_diagonal_and_log_determinant_are_those_of_the_dense_matrix(way):
+    prior = prior_of(way)
     K = dense(prior, way)
     assert prior.n_nodes == len(K)
     np.testing.assert_allclose(prior.product(np.eye(len(K))), K, atol=1e-12)
@@ -60,9 +57,9 @@ def test_product_diagonal_and_log_determinant_are_those_of_the_dense_matrix(way,
     assert prior.log_det == pytest.approx(np.linalg.slogdet(K)[1], rel=1e-10)
 
 
-def test_integrated_features_are_the_marginal_of_features_as_nodes(monkeypatch):
+def test_integrated_features_are_the_marginal_of_features_as_nodes():
     """U = F B + P: the covariance of U is F Fᵀ/β + L⁻¹ either way."""
-    prior = prior_of("integrated", monkeypatch)
+    prior = prior_of("integrated")
     F, L = features().toarray(), prior.precision.toarray()
     covariance = F @ F.T / BETA + np.linalg.inv(L)
     np.testing.assert_allclose(np.linalg.inv(dense(prior, "integrated")), covariance, atol=1e-9)
@@ -70,8 +67,8 @@ def test_integrated_features_are_the_marginal_of_features_as_nodes(monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_noise_has_the_covariance_of_the_precision(way, monkeypatch):
-    prior = prior_of(way, monkeypatch)
+def test_the_noise_has_the_covariance_of_the_precision(way):
+    prior = prior_of(way)
     K, count = dense(prior, way), 40_000
     draws = prior.noise(np.random.default_rng(0), count)
     scale = np.sqrt(np.outer(np.diag(K), np.diag(K)))
@@ -80,8 +77,8 @@ def test_the_noise_has_the_covariance_of_the_precision(way, monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_mean_system_is_its_definition(way, monkeypatch):
-    prior = prior_of(way, monkeypatch)
+def test_the_mean_system_is_its_definition(way):
+    prior = prior_of(way)
     rng, k, tau = np.random.default_rng(2), 3, 1.4
     lam = np.array([0.3, 1.0, 4.0])
     half = rng.normal(size=(N, k, k))
@@ -104,9 +101,9 @@ def test_the_mean_system_is_its_definition(way, monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_bound_never_falls_with_features_in_the_row_family(way, monkeypatch):
+def test_the_bound_never_falls_with_features_in_the_row_family(way):
     problem = make_problem()
-    prior = prior_of(way, monkeypatch, problem.rows.prior.precision)
+    prior = prior_of(way, problem.rows.prior.precision)
     problem = replace(problem, rows=replace(problem.rows, prior=prior))
     state = start(problem, "row")
     last = bound(problem, state)

@@ -144,17 +144,20 @@ def squared_residuals(indptr, indices, values, U, V, out, start, stop):
 @_fast
 def block_product(B, X, out, start, stop):
     """out_i = B_i x_i for packed symmetric blocks: B (m, k(k+1)/2), X and out (m, k)."""
-    k = X.shape[1]
     for i in range(start, stop):
-        b, x, y = B[i], X[i], out[i]
-        t = 0
-        for r in range(k):
-            xr, dot = x[r], 0.0
-            for s in range(r):
-                dot += b[t + s] * x[s]
-                y[s] += b[t + s] * xr
-            y[r] = dot + b[t + r] * xr
-            t += r + 1
+        _symmetric_product(B[i], X[i], out[i])
+
+
+@_fast
+def _symmetric_product(b, x, y):
+    t = 0
+    for r in range(len(x)):
+        xr, dot = x[r], 0.0
+        for s in range(r):
+            dot += b[t + s] * x[s]
+            y[s] += b[t + s] * xr
+        y[r] = dot + b[t + r] * xr
+        t += r + 1
 
 
 @_fast
@@ -193,15 +196,7 @@ def _few_products(B, X, out, start, stop):
             for q in range(width):
                 x[q, r] = X[i, r, q]
         for q in range(width):
-            b, xq, yq = B[i], x[q], y[q]
-            t = 0
-            for r in range(k):
-                xr, dot = xq[r], 0.0
-                for s in range(r):
-                    dot += b[t + s] * xq[s]
-                    yq[s] += b[t + s] * xr
-                yq[r] = dot + b[t + r] * xr
-                t += r + 1
+            _symmetric_product(B[i], x[q], y[q])
         for r in range(k):
             for q in range(width):
                 out[i, r, q] = y[q, r]
