@@ -9,9 +9,10 @@ import pytest
 
 from bmcg.bench import NAMES, Limits, Request, draw, run_bench, running
 from bmcg.bench.experiments import EXPERIMENTS, Case, Experiment
-from bmcg.bench.measuring import NOT_RUN, OK, Cell, measure
-from bmcg.bench.methods import Entry
+from bmcg.bench.measuring import NOT_RUN, OK, Cell, fitted, measure
+from bmcg.bench.methods import Entry, bmcg_entries
 from bmcg.bench.workers import run_cells
+from bmcg.datasets import graph_low_rank
 
 
 def quiet(line: str) -> None:
@@ -151,3 +152,19 @@ def test_unknown_names_are_refused_before_any_work(tmp_path):
     with pytest.raises(ValueError, match="--methods SVD: choose from BMCG"):
         run_bench("genotype", request(tmp_path, methods=("SVD",)), quiet)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("pattern", "posterior"), [(True, "joint"), (False, "column")])
+def test_only_where_the_pattern_says_something_is_it_a_feature(pattern, posterior):
+    data = graph_low_rank(rank=2, shape=(20, 15), observed=0.5)
+    ours, paper = bmcg_entries()
+    assert ours.pattern
+    assert not paper.pattern
+    model, _ = fitted(ours, data, seed=0, quick=True, pattern=pattern)
+    assert model.posterior_ == posterior
+    assert ("features" in model.graph_weights_["cols"]) == pattern
+
+
+def test_ratings_alone_offer_their_pattern():
+    offered = {name: {c.pattern for c in make(False).cases} for name, make in EXPERIMENTS.items()}
+    assert {name for name, found in offered.items() if True in found} == {"recommendation"}

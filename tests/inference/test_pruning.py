@@ -88,3 +88,17 @@ def test_at_least_one_column_stays():
     state = start(problem, "row", k=3, sweeps=40)
     state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state)
     assert surplus(state, problem.rows, problem.cols, PRIOR, U, V).sum() <= 2
+
+
+def test_a_weak_column_that_still_fits_stays_even_where_the_bound_would_gain():
+    problem = make_problem(m=30, n=25, density=0.5, noise=2.0, graphs=False)
+    kept = 0
+    state = start(problem, "row", k=4)
+    for _ in range(30):
+        state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state, gain_tol=0.0)
+        gains = removal_gains(state, problem.rows, problem.cols, PRIOR, U, V)
+        weak = (gains > 0.0) & (error_increase(state.cols, V) > 0.0)
+        dead = surplus(state, problem.rows, problem.cols, PRIOR, U, V)
+        assert not dead[weak].any()
+        kept += int(weak.sum())
+    assert kept > 0
