@@ -21,7 +21,7 @@ from bmcg.inference.start import initial_state
 from bmcg.inference.updates import Half, Prior, sweep
 from bmcg.kernels.reference import packed_diagonal
 from bmcg.kernels.threads import Workers, count_jobs
-from bmcg.linalg.cg import conjugate_gradient, system_per_column
+from bmcg.linalg.cg import conjugate_gradient
 from bmcg.linalg.monte_carlo import MonteCarloEngine
 
 from .common import make_half
@@ -55,7 +55,7 @@ def exact_variances(half: Half, D: Array, lam: Array, nodes: NDArray[np.int64]) 
             lambda X, d=pivot, c=lam[r]: d[:, None] * X + c * half.prior.neighbours(X),
             unit,
             precondition=lambda R, d=pivot: R / d[:, None],
-            inner=system_per_column,
+            systems=len(nodes),
             residual_tol=1e-10,
             max_steps=2000,
         )

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bmcg.kernels import cpu, reference
+from bmcg.kernels import cpu, reference, vectors
 from bmcg.kernels.grams import gram_and_sums
 from bmcg.kernels.passes import (
     Side,
+    affine_sums,
     block_product,
     block_products,
     cholesky_blocks,
@@ -22,7 +23,7 @@ from bmcg.kernels.passes import (
     weighted_sums,
 )
 from bmcg.kernels.residuals import residual_sums, residuals
-from bmcg.kernels.threads import Workers, chunk_bounds, count_jobs
+from bmcg.kernels.threads import Workers, chunk_bounds, count_jobs, workers
 
 
 def make_sides(seed, m=37, n=23, density=0.4):
@@ -52,6 +53,54 @@ def test_passes_over_observations_match_their_twins(k, density):
         np.testing.assert_allclose(
             run(fast, *arguments), run(plain, *arguments), rtol=1e-12, atol=1e-12
         )
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [1, 5, 13])
+def test_affine_sums_match_their_twin_in_the_vectors_precision(k, kind):
+    fast, plain, rng = make_sides(k)
+    F, X, own = rng.normal(size=(23, k)), rng.normal(size=(37, k)), rng.normal(size=37)
+    got = affine_sums(fast, F.astype(kind), own, X.astype(kind), -0.7)
+    assert got.dtype == kind
+    tol = 1e-12 if kind is np.float64 else 2e-5
+    np.testing.assert_allclose(got, affine_sums(plain, F, own, X, -0.7), rtol=tol, atol=tol)
+    single = weighted_sums(fast, F.astype(kind))
+    assert single.dtype == kind
+    np.testing.assert_allclose(single, weighted_sums(plain, F), rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(("shape", "systems"), [((90,), 1), ((90, 4), 1), ((90, 4), 4),
+                                                ((90, 5, 3), 3), ((0, 4), 2)])  # fmt: skip
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_passes_over_vectors_are_their_formulas(kind, shape, systems, n_jobs, monkeypatch):
+    monkeypatch.setattr(vectors, "CHUNK_WORK", 200)  # several chunks of so few numbers
+    rng = np.random.default_rng(0)
+    x, r, p, q = (rng.normal(size=shape).astype(kind) for _ in range(4))
+    alpha, tol = rng.normal(size=systems), 1e-12 if kind is np.float64 else 1e-5
+    as_systems = [v.astype(float).reshape(-1, systems) for v in (x, r, p, q)]
+    X, R, P, Q = as_systems
+    with workers(n_jobs) as pool:
+        dots = vectors.inner(pool, x, r, systems)
+        vectors.advance(pool, x, r, p, q, alpha)
+        vectors.redirect(pool, p, q, alpha)
+    assert dots.dtype == np.float64
+    np.testing.assert_allclose(dots, (X * R).sum(axis=0), rtol=tol, atol=10 * tol)
+    np.testing.assert_allclose(x.reshape(X.shape), X + alpha * P, rtol=tol, atol=tol)
+    np.testing.assert_allclose(r.reshape(X.shape), R - alpha * Q, rtol=tol, atol=tol)
+    np.testing.assert_allclose(p.reshape(X.shape), Q + alpha * P, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (30, 4, 3)])
+def test_coupling_is_its_formula(shape):
+    rng = np.random.default_rng(0)
+    out, Y, X = (rng.normal(size=shape) for _ in range(3))
+    own, lam = rng.normal(size=30), rng.random(4)
+    across = (slice(None), *[None] * (len(shape) - 1))
+    scale = lam if len(shape) == 2 else lam[:, None]
+    want = out + scale * (Y - own[across] * X)
+    vectors.couple(Workers(1), out, Y, X, own, lam)
+    np.testing.assert_allclose(out, want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 11])
@@ -88,13 +137,14 @@ def test_block_kernels_match_their_twins(k):
     np.testing.assert_allclose(
         block_product(pool, P, X), block_product(pool, P, X, reference), rtol=1e-12, atol=1e-12
     )
-    many = rng.normal(size=(19, k, 6))
-    np.testing.assert_allclose(
-        block_products(pool, P, many),
-        block_products(pool, P, many, reference),
-        rtol=1e-12,
-        atol=1e-12,
-    )
+    for width, kind, tol in ((6, float, 1e-12), (9, float, 1e-12), (9, np.float32, 1e-4)):
+        many = rng.normal(size=(19, k, width)).astype(kind)
+        np.testing.assert_allclose(
+            block_products(pool, P, many),
+            block_products(pool, P, many.astype(float), reference),
+            rtol=tol,
+            atol=10 * tol,
+        )
     for got, want in zip(invert_blocks(pool, P), invert_blocks(pool, P, reference), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-8)
 

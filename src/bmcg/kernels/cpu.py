@@ -83,15 +83,42 @@ def gram_blocks(indptr, indices, F, out, start, stop):
 @_fast
 def weighted_sums(indptr, indices, values, F, out, start, stop):
     """out_i = Σ_{j∈Ω_i} x_ij f_j: F (n, k), out (m, k)."""
-    k = F.shape[1]
     for i in range(start, stop):
         acc = out[i]
-        for q in range(k):
+        for q in range(len(acc)):
             acc[q] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            f, x = F[indices[p]], values[p]
-            for q in range(k):
-                acc[q] += x * f[q]
+        _add_sums(indices, values, F, acc, indptr[i], indptr[i + 1], 1.0)
+
+
+@_fast
+def affine_sums(indptr, indices, values, F, own, X, scale, out, start, stop):
+    """out_i = own_i x_i + scale Σ_{j∈Ω_i} x_ij f_j: own (m,), X and out (m, k)."""
+    for i in range(start, stop):
+        acc, x = out[i], X[i]
+        c = acc.dtype.type(own[i])
+        for q in range(len(acc)):
+            acc[q] = c * x[q]
+        _add_sums(indices, values, F, acc, indptr[i], indptr[i + 1], scale)
+
+
+@_fast
+def _add_sums(indices, values, F, acc, p, end, scale):
+    # Four neighbours at a time: the sum is read and written once for all of them. Weights take
+    # the vectors' precision, or float32 vectors would be widened one by one.
+    kind = acc.dtype.type
+    while p + 4 <= end:
+        a, b = F[indices[p]], F[indices[p + 1]]
+        c, d = F[indices[p + 2]], F[indices[p + 3]]
+        wa, wb = kind(scale * values[p]), kind(scale * values[p + 1])
+        wc, wd = kind(scale * values[p + 2]), kind(scale * values[p + 3])
+        for q in range(len(acc)):
+            acc[q] += (wa * a[q] + wb * b[q]) + (wc * c[q] + wd * d[q])
+        p += 4
+    while p < end:
+        a, w = F[indices[p]], kind(scale * values[p])
+        for q in range(len(acc)):
+            acc[q] += w * a[q]
+        p += 1
 
 
 @_fast
@@ -173,14 +200,16 @@ def block_products(B, X, out, start, stop):
 @_fast
 def _many_products(B, X, out, start, stop):
     k, width = X.shape[1], X.shape[2]
+    kind = out.dtype.type
     for i in range(start, stop):
         b, x, y = B[i], X[i], out[i]
         t = 0
         for r in range(k):
+            c = kind(b[t + r])
             for q in range(width):
-                y[r, q] = b[t + r] * x[r, q]
+                y[r, q] = c * x[r, q]
             for s in range(r):
-                c = b[t + s]
+                c = kind(b[t + s])
                 for q in range(width):
                     y[r, q] += c * x[s, q]
                     y[s, q] += c * x[r, q]
@@ -190,7 +219,7 @@ def _many_products(B, X, out, start, stop):
 @_fast
 def _few_products(B, X, out, start, stop):
     k, width = X.shape[1], X.shape[2]
-    x, y = np.empty((width, k)), np.empty((width, k))
+    x, y = np.empty((width, k), out.dtype), np.empty((width, k), out.dtype)
     for i in range(start, stop):
         for r in range(k):
             for q in range(width):

@@ -77,18 +77,40 @@ def gram_blocks(side: Side, F: Array) -> Array:
     return out
 
 
-def weighted_sums(side: Side, F: Array, values: Array | None = None) -> Array:
-    """Σ_{j∈Ω_i} x_ij f_j for every row i: F (n_other, k) to (n, k).
+def weighted_sums(side: Side, F: NDArray[Any], values: Array | None = None) -> NDArray[Any]:
+    """Σ_{j∈Ω_i} x_ij f_j for every row i: F (n_other, k) to (n, k), in F's precision.
 
     `values` (n_observed,) stands in for the observed ones, in this side's order.
     """
     x = side.values if values is None else values
-    out = np.empty((side.n, F.shape[1]))
+    out = np.empty((side.n, F.shape[1]), F.dtype)
     side.pool.over_rows(
         lambda a, b: side.kernels.weighted_sums(side.indptr, side.indices, x, F, out, a, b),
         side.bounds(F.shape[1]),
     )
     return out
+
+
+def affine_sums(
+    side: Side,
+    F: NDArray[Any],
+    own: Array,
+    X: NDArray[Any],
+    scale: float = 1.0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """own_i x_i + scale·Σ_{j∈Ω_i} x_ij f_j for every row i, into `out` if given.
+
+    F (n_other, k), own (n,), X and the result (n, k), in X's precision.
+    """
+    found = np.empty(X.shape, X.dtype) if out is None else out
+    side.pool.over_rows(
+        lambda a, b: side.kernels.affine_sums(
+            side.indptr, side.indices, side.values, F, own, X, scale, found, a, b
+        ),
+        side.bounds(X.shape[1]),
+    )
+    return found
 
 
 def gram_product(side: Side, F: Array, X: Array) -> Array:
@@ -117,7 +139,7 @@ def block_product(
     pool: Workers, B: Array, X: Array, kernels: Any = cpu, out: Array | None = None
 ) -> Array:
     """B_i x_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k), into `out` if given."""
-    found = np.empty(X.shape) if out is None else out
+    found = np.empty(X.shape, X.dtype) if out is None else out
     pool.over_rows(
         lambda a, b: kernels.block_product(B, X, found, a, b), _even_bounds(len(X), B.shape[1])
     )
@@ -146,7 +168,7 @@ def block_products(
     pool: Workers, B: Array, X: Array, kernels: Any = cpu, out: Array | None = None
 ) -> Array:
     """B_i X_i for packed symmetric blocks B (n, k(k+1)/2), X (n, k, s), into `out` if given."""
-    found = np.empty(X.shape) if out is None else out
+    found = np.empty(X.shape, X.dtype) if out is None else out
     work = B.shape[1] * X.shape[2]
     pool.over_rows(
         lambda a, b: kernels.block_products(B, X, found, a, b), _even_bounds(len(X), work)

@@ -69,6 +69,23 @@ def weighted_sums(
         out[i] = values[span] @ F[indices[span]]
 
 
+def affine_sums(
+    indptr: Index,
+    indices: Index,
+    values: Array,
+    F: Array,
+    own: Array,
+    X: Array,
+    scale: float,
+    out: Array,
+    start: int,
+    stop: int,
+) -> None:
+    """out_i = own_i x_i + scale Σ_{j∈Ω_i} x_ij f_j."""
+    weighted_sums(indptr, indices, values, F, out, start, stop)
+    out[start:stop] = own[start:stop, None] * X[start:stop] + scale * out[start:stop]
+
+
 def gram_product(
     indptr: Index, indices: Index, F: Array, X: Array, out: Array, start: int, stop: int
 ) -> None:

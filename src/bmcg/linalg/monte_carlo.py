@@ -20,7 +20,8 @@ from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.local import local_estimate
 from ..kernels.threads import Workers
-from .cg import Inner, Operator, conjugate_gradient, system_per_column, system_per_last
+from ..kernels.vectors import advance, inner, redirect
+from .cg import Operator, conjugate_gradient
 from .spread import Spread
 from .system import MeanSystem, SidePrior, off_diagonal
 
@@ -29,6 +30,8 @@ Array = NDArray[np.float64]
 # Entries of one batch of right-hand sides: bounds the memory of the solves.
 BATCH = 4_000_000
 LANCZOS_STEPS = 25
+# Engines that solve no better than this do so in single precision: half the memory to pass over.
+SINGLE_TOL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,8 @@ class MonteCarloEngine:
             apply,
             flat,
             precondition=precondition,
-            inner=system_per_column,
+            systems=flat.shape[1],
+            pool=self.pool,
             residual_tol=self.tol,
             max_steps=1000,
         )
@@ -151,14 +155,14 @@ class MonteCarloEngine:
         pivot = D + prior.rows_diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
         apply, precondition = _column_operators(prior, D, lam, s)
-        terms = lanczos_log(apply, precondition, rhs, system_per_column, steps).reshape(-1, s)
+        terms = lanczos_log(apply, precondition, rhs, rhs.shape[1], steps).reshape(-1, s)
         return Estimate(
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)
         )
 
     def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
         """Diagonal blocks of the system's inverse, its log-determinant, and the edges' spread."""
-        log_det = system.log_det + float(self.log_det_blocks(system).value)
+        log_det = system.preconditioner_log_det + float(self.log_det_blocks(system).value)
         z = self.draw_blocks(prior, system, B)
         L = prior.precision
         edges = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
@@ -183,25 +187,29 @@ class MonteCarloEngine:
         root = passes.cholesky_blocks(self.pool, B)
         rhs = np.sqrt(system.lam)[:, None] * prior.noise(rng, k * count).reshape(shape)
         rhs[: len(B)] += passes.lower_products(self.pool, root, own)
+        rhs = self._kept(rhs)
         warm = self.draws if self.draws is not None and self.draws.shape == shape else None
         found = conjugate_gradient(
             system.apply,
             rhs,
             start=warm,
             precondition=system.precondition,
-            inner=system_per_last,
+            systems=count,
+            pool=self.pool,
             residual_tol=self.tol,
             max_steps=1000,
         )
         self.draws = found.x
         return found.x
 
+    def _kept(self, rhs: Array) -> Array:
+        return rhs.astype(np.float32) if self.tol >= SINGLE_TOL else rhs
+
     def log_det_blocks(self, system: MeanSystem) -> Estimate:
-        """log|P^{-½} Q P^{-½}|, what the block diagonal leaves of the log-determinant."""
-        shape = (system.prior.n_nodes, len(system.lam), self.n_probes)
-        rhs = np.sign(np.random.default_rng([self.seed, 2]).random(shape) - 0.5)
-        rhs = system.preconditioner_noise(rhs)
-        terms = lanczos_log(system.apply, system.precondition, rhs, system_per_last)
+        """log|P^{-½} Q P^{-½}|, what the preconditioner leaves of the log-determinant."""
+        rng = np.random.default_rng([self.seed, 2])
+        rhs = self._kept(system.preconditioner_noise(rng, self.n_probes))
+        terms = lanczos_log(system.apply, system.precondition, rhs, self.n_probes, pool=self.pool)
         return Estimate(terms.mean(), terms.std(ddof=1) / np.sqrt(len(terms)))
 
 
@@ -243,33 +251,39 @@ def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[O
 
 
 def lanczos_log(
-    apply: Operator, precondition: Operator, rhs: Array, inner: Inner, steps: int = LANCZOS_STEPS
+    apply: Operator,
+    precondition: Operator,
+    rhs: Array,
+    systems: int,
+    steps: int = LANCZOS_STEPS,
+    pool: Workers | None = None,
 ) -> Array:
     """bᵀP⁻¹b · e₁ᵀ log(T) e₁, an estimate of tr log(P⁻¹Q) when b = P^{½}ξ, ξ of random signs.
 
     The Lanczos matrix T of the preconditioned operator is read off the coefficients of
-    conjugate gradients. One estimate for each system of `inner`.
+    conjugate gradients. One estimate for each of the `systems`, as in `conjugate_gradient`.
     """
-    r = rhs
+    pool = pool or Workers(1)
+    r = rhs.copy()
     z = precondition(r)
-    rz = inner(r, z)
-    size, p = rz, z
+    rz = inner(pool, r, z, systems)
+    size, p, unused = rz, z.copy(), np.zeros_like(r)
     active = rz > 0
     alphas, betas = [], []
     for _ in range(steps):
         q = apply(p)
         # A system that is done keeps a decoupled row in T, which e₁ does not see.
-        alpha = np.where(active, rz / np.where(active, inner(p, q), 1.0), 1.0)
-        r = r - alpha * q
+        alpha = np.where(active, rz / np.where(active, inner(pool, p, q, systems), 1.0), 1.0)
+        advance(pool, unused, r, p, q, alpha)
         z = precondition(r)
-        rz_next = inner(r, z)
+        rz_next = inner(pool, r, z, systems)
         beta = np.where(active, rz_next / np.where(active, rz, 1.0), 0.0)
         active = active & (rz_next > 1e-16 * size)
         alphas.append(alpha)
         betas.append(np.where(active, beta, 0.0))
         if not np.any(active):
             break
-        p = z + beta * p
+        redirect(pool, p, z, beta)
         rz = rz_next
     return size * _quadrature(np.asarray(alphas), np.asarray(betas))
 

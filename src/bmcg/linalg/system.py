@@ -14,6 +14,7 @@ every solve treats U and B at once, which is exact for a posterior that keeps th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -25,7 +26,9 @@ from ..kernels import passes
 from ..kernels.passes import Side
 from ..kernels.reference import packed_diagonal
 from ..kernels.threads import Workers
+from ..kernels.vectors import couple
 from .cg import Solution, conjugate_gradient
+from .feature_core import FeatureCore, feature_core
 
 Array = NDArray[np.float64]
 
@@ -99,6 +102,8 @@ class SidePrior:
         Precision of the features' weights, in units of λ.
     feature_diagonal : ndarray of shape (p,) or None
         diag A, where the features' weights are nodes.
+    feature_core : FeatureCore or None
+        A preconditioner for A, where the features' weights are nodes.
     feature_root : ndarray of shape (p, p) or None
         Lower Cholesky factor of A, where the weights are integrated out.
     """
@@ -111,6 +116,7 @@ class SidePrior:
     features: FeatureMap | None = None
     beta: float = 1.0
     feature_diagonal: Array | None = None
+    feature_core: FeatureCore | None = None
     feature_root: Array | None = None
 
     @property
@@ -137,27 +143,27 @@ class SidePrior:
 
     def graph_product(self, P: Array, out: Array | None = None) -> Array:
         """L P for P (n, w), into `out` where given."""
-        found = np.multiply(self.precision.diagonal[:, None], P, out=out)
-        if self.coupling is not None:
-            found += passes.weighted_sums(self.coupling, P)
-        return found
+        if self.coupling is None:
+            return np.multiply(self._own(P), P, out=out)
+        return passes.affine_sums(self.coupling, P, self.precision.diagonal, P, out=out)
+
+    def _own(self, P: Array) -> Array:
+        return self.precision.diagonal[:, None].astype(P.dtype)
 
     def product(self, X: Array) -> Array:
-        """K X for X (n_nodes, w)."""
+        """K X for X (n_nodes, w), in X's precision."""
         if self.features is None:
             return self.graph_product(X)
+        F = self.features
         if self.feature_root is not None:
             Y = self.graph_product(X)
-            weights = self.solve_features(self.features.backward(Y))
-            return Y - self.graph_product(self.features.forward(weights))
-        n = self.precision.n
-        B, out = np.ascontiguousarray(X[n:]), np.empty(X.shape)
-        # In place: these arrays hold all draws of all nodes, and every pass over them counts.
-        P = self.features.forward(B)
-        np.subtract(X[:n], P, out=P)
-        self.graph_product(P, out=out[:n])
-        np.multiply(B, self.beta, out=out[n:])
-        out[n:] -= self.features.backward(out[:n])
+            weights = self.solve_features(F.backward(Y))
+            return Y - self.graph_product(F.forward(weights))
+        n, out = self.precision.n, np.empty_like(X)
+        U, B = X[:n], X[n:]
+        P = passes.affine_sums(F.by_node, B, np.ones(n), U, -1.0)
+        Y = self.graph_product(P, out=out[:n])
+        passes.affine_sums(F.by_feature, Y, np.full(F.p, self.beta), B, -1.0, out=out[n:])
         return out
 
     def neighbours(self, X: Array) -> Array:
@@ -166,7 +172,7 @@ class SidePrior:
             assert self.coupling is not None
             return passes.weighted_sums(self.coupling, X)
         out = self.product(X)
-        out -= self.diagonal[:, None] * X
+        out -= self.diagonal[:, None].astype(X.dtype) * X
         return out
 
     def solve_features(self, X: Array) -> Array:
@@ -216,7 +222,13 @@ def with_features(
     log_det = bare.log_det + features.p * float(np.log(beta))
     common = replace(bare, features=features, beta=beta)
     if not integrate or features.p > DENSE_FEATURES or features.p * bare.precision.n > 5e7:
-        return replace(common, log_det=log_det, feature_diagonal=diagonal)
+        core = feature_core(
+            lambda X: features.backward(bare.graph_product(features.forward(X))),
+            diagonal,
+            beta,
+            features.by_node.pool,
+        )
+        return replace(common, log_det=log_det, feature_diagonal=diagonal, feature_core=core)
     A = (F.T @ LF).toarray()
     A[np.diag_indices(features.p)] += beta
     root = scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
@@ -276,9 +288,13 @@ class MeanSystem:
 
     def apply(self, X: Array) -> Array:
         """Q X for X of shape (n + p, k), or (n + p, k, s) for s vectors at once."""
-        out = self._block_diagonal(X, self.blocks, invert=False)
+        n, out = len(self.blocks), np.empty_like(X)
+        self._block_product(self.blocks, X[:n], out[:n])
+        out[n:] = 0.0
         if not self.prior.is_diagonal:
-            out += self.neighbours(X)
+            KX = self.prior.product(X.reshape(len(X), -1))
+            # The blocks hold the diagonal of the rows already.
+            couple(self.pool, out, KX, X, self._row_diagonal, self.lam)
         return out
 
     def neighbours(self, X: Array) -> Array:
@@ -289,29 +305,49 @@ class MeanSystem:
 
     def precondition(self, R: Array) -> Array:
         """P_i⁻¹ r_i for every node."""
-        return self._block_diagonal(R, self.inverse, invert=True)
-
-    def _scale(self, X: Array) -> Array:
-        return self.lam if X.ndim == 2 else self.lam[:, None]
-
-    def _block_diagonal(self, X: Array, blocks: Array, invert: bool) -> Array:
-        n, out = len(blocks), np.empty(X.shape)
-        product = passes.block_product if X.ndim == 2 else passes.block_products
-        product(self.pool, blocks, X[:n], out=out[:n])
-        if self.prior.feature_diagonal is not None:
-            scale = self.prior.feature_diagonal.reshape(-1, *[1] * (X.ndim - 1)) * self._scale(X)
-            (np.divide if invert else np.multiply)(X[n:], scale, out=out[n:])
+        n, out = len(self.blocks), np.empty_like(R)
+        self._block_product(self.inverse, R[:n], out[:n])
+        core = self.prior.feature_core
+        if core is not None:
+            out[n:] = core.solve(R[n:].reshape(core.p, -1)).reshape(out[n:].shape)
+            out[n:] /= self._scale(R)
         return out
 
-    def preconditioner_noise(self, signs: Array) -> Array:
-        """P^{½} applied to random signs (n + p, k, s): vectors with covariance P."""
-        n = len(self.blocks)
-        out = np.empty(signs.shape)
+    @cached_property
+    def _row_diagonal(self) -> Array:
+        """diag K of the rows; zero for features, which have no block."""
+        return np.concatenate(
+            (self.prior.rows_diagonal, np.zeros(self.prior.n_nodes - len(self.blocks)))
+        )
+
+    def _scale(self, X: Array) -> Array:
+        lam = self.lam.astype(X.dtype)
+        return lam if X.ndim == 2 else lam[:, None]
+
+    def _block_product(self, blocks: Array, X: Array, out: Array) -> None:
+        product = passes.block_product if X.ndim == 2 else passes.block_products
+        product(self.pool, blocks, X, out=out)
+
+    @property
+    def preconditioner_log_det(self) -> float:
+        """Of the preconditioner, which knows more of the features than their diagonal."""
+        prior = self.prior
+        if prior.feature_core is None or prior.feature_diagonal is None:
+            return self.log_det
+        known = prior.feature_core.log_det - float(np.log(prior.feature_diagonal).sum())
+        return self.log_det + len(self.lam) * known
+
+    def preconditioner_noise(self, rng: np.random.Generator, count: int) -> Array:
+        """Vectors (n + p, k, count) made of random signs, with the preconditioner's covariance."""
+        n, k = len(self.blocks), len(self.lam)
+        out = np.empty((self.prior.n_nodes, k, count))
         factor = passes.cholesky_blocks(self.pool, self.blocks)
-        out[:n] = passes.lower_products(self.pool, factor, np.ascontiguousarray(signs[:n]))
-        if self.prior.feature_diagonal is not None:
-            scale = self.prior.feature_diagonal[:, None] * self.lam
-            out[n:] = np.sqrt(scale)[:, :, None] * signs[n:]
+        signs = np.sign(rng.random((n, k, count)) - 0.5)
+        out[:n] = passes.lower_products(self.pool, factor, signs)
+        core = self.prior.feature_core
+        if core is not None:
+            own = core.noise(rng, k * count).reshape(core.p, k, count)
+            out[n:] = np.sqrt(self.lam)[:, None] * own
         return out
 
     def solve(self, rhs: Array, start: Array | None, gain_tol: float, max_steps: int) -> Solution:
@@ -321,6 +357,7 @@ class MeanSystem:
         return conjugate_gradient(
             self.apply,
             rhs,
+            pool=self.pool,
             start=start,
             precondition=self.precondition,
             gain_tol=gain_tol,
