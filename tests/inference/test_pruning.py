@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from bmcg.inference.families import FAMILIES
-from bmcg.inference.pruning import drop, error_increase, removal_gains, select, surplus
+from bmcg.inference.pruning import (
+    drop,
+    error_increase,
+    own_variance,
+    removal_gains,
+    select,
+    surplus,
+)
 from bmcg.inference.rotation import rotate
 from bmcg.inference.state import Gamma
 from bmcg.inference.updates import sweep
@@ -62,6 +69,20 @@ def test_the_error_grows_by_what_was_predicted(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_columns_own_variance_is_that_of_its_products(family):
+    problem, state, _, V = swept(family)
+    found = own_variance(state, problem.cols, V)
+    for r in range(state.rank):
+        u, v = state.rows.mean[:, r], state.cols.mean[:, r]
+        spread = [
+            F.cov[:, r] if family == "column" else blocks(F)[:, r, r]
+            for F in (state.rows, state.cols)
+        ]
+        moments = np.outer(u**2 + spread[0], v**2 + spread[1]) - np.outer(u**2, v**2)
+        assert found[r] == pytest.approx((problem.mask * moments).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_columns_of_noise_go_and_planted_ones_stay(family):
     problem = make_problem(m=30, n=25, density=0.8, noise=0.1, graphs=False)
     state = start(problem, family, k=5)
@@ -90,14 +111,15 @@ def test_at_least_one_column_stays():
     assert surplus(state, problem.rows, problem.cols, PRIOR, U, V).sum() <= 2
 
 
-def test_a_weak_column_that_still_fits_stays_even_where_the_bound_would_gain():
+def test_a_weak_column_of_use_stays_even_where_the_bound_would_gain():
     problem = make_problem(m=30, n=25, density=0.5, noise=2.0, graphs=False)
     kept = 0
     state = start(problem, "row", k=4)
     for _ in range(30):
         state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state, gain_tol=0.0)
         gains = removal_gains(state, problem.rows, problem.cols, PRIOR, U, V)
-        weak = (gains > 0.0) & (error_increase(state.cols, V) > 0.0)
+        fit = error_increase(state.cols, V) - own_variance(state, problem.cols, V)
+        weak = (gains > 0.0) & (fit > 0.0)
         dead = surplus(state, problem.rows, problem.cols, PRIOR, U, V)
         assert not dead[weak].any()
         kept += int(weak.sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import queue
 import signal
 import threading
@@ -134,6 +135,7 @@ class _Worker:
 
 def _work(pipe: Connection, memory: float) -> None:
     _limit_memory(memory)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with threadpool_limits(1):
         while True:
             try:
@@ -141,6 +143,14 @@ def _work(pipe: Connection, memory: float) -> None:
             except EOFError:
                 return
             pipe.send(measure(cell))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot end its workers, and a cell may take half an hour."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _limit_memory(memory: float) -> None:

@@ -1,4 +1,4 @@
-"""Columns go when they fit nothing any more; what the bound gains by it is known before the cut.
+"""Columns go when they would predict nothing; what the bound gains by it is known before the cut.
 
 A threshold on a column's energy is unsafe: on data that is not centred the first column
 carries the mean and dwarfs columns that matter. The expected fit has no such scale.
@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.passes import weighted_sums
 from ..kernels.reference import packed_diagonal
 from .elbo import gamma_divergences, mean_log
 from .families import outer_packed
@@ -23,19 +24,31 @@ Array = NDArray[np.float64]
 def surplus(
     state: State, rows: Half, cols: Half, prior: Prior, U: FactorUpdate, V: FactorUpdate
 ) -> NDArray[np.bool_]:
-    """Columns that fit nothing any more and whose going the bound gains by, shape (k,).
+    """Columns that would predict nothing and whose going the bound gains by, shape (k,).
 
-    Without them the expected squared error would not grow: their mean has shrunk to nothing and
-    their variance alone is left. The bound would let weak columns go as well, but it overstates
-    what they cost, because q(U) q(V) lacks the correlation of a column's two sides; predictions
-    lose more by a weak column gone than by one kept. At least one column stays unless there are
-    biases.
+    An observation left out is missed by more than its residual: to first order its squared error
+    grows by twice the variance of the prediction (leave-one-out, Mallows' C_p). The expected
+    squared error counts that variance once, so a column must lower it by its own variance over
+    the observed entries to be of use. The bound would let weak columns that are of use go as
+    well, because q(U) q(V) lacks the correlation of a column's two sides. At least one column
+    stays unless there are biases.
     """
-    fit = error_increase(state.cols, V)[: state.rank]
+    fit = error_increase(state.cols, V)[: state.rank] - own_variance(state, cols, V)
     dead = (fit <= 0.0) & (removal_gains(state, rows, cols, prior, U, V) > 0.0)
     if dead.all() and not state.biased:
         dead[np.argmax(fit)] = False
     return dead
+
+
+def own_variance(state: State, cols: Half, V: FactorUpdate) -> Array:
+    """Variance of u_ir v_jr, summed over the observed entries, shape (k,)."""
+    k, own = state.rank, packed_diagonal(state.cols.rank)
+    variances = state.cols.cov if state.cols.is_column else state.cols.cov[:, own]
+    squares = state.cols.rows**2 + variances
+    total = np.einsum("jr,jr->r", V.sums.grams[:, own], squares)[:k]
+    means = np.ascontiguousarray(state.rows.rows[:, :k] ** 2)
+    sums = weighted_sums(cols.side, means, np.ones(len(cols.side.values)))
+    return total - np.einsum("jr,jr->r", sums, state.cols.rows[:, :k] ** 2)
 
 
 def removal_gains(

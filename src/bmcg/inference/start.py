@@ -40,7 +40,7 @@ def _random_factors(
 ) -> Factors:
     n, k = half.side.n, rank + biased
     mean = np.zeros((half.prior.n_nodes, k))
-    mean[:n, :rank] = rank**-0.25 * rng.standard_normal((n, rank))
+    mean[:n, :rank] = max(rank, 1) ** -0.25 * rng.standard_normal((n, rank))
     width = k if family == "column" else k * (k + 1) // 2
     return Factors(mean, np.zeros((n, width)), np.nan, np.eye(k))
 
