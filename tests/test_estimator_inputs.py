@@ -328,13 +328,14 @@ def test_the_size_of_the_data_changes_nothing_but_the_unit(posterior, size):
     np.testing.assert_allclose(large.complete(), size * small.complete(), rtol=1e-6)
 
 
-def test_a_row_without_observations_is_predicted_from_its_graph_or_the_prior():
+def test_a_row_without_observations_is_predicted_from_its_graph_or_the_biases():
     X = np.outer(np.linspace(1.0, 2.0, M), np.arange(1.0, N + 1))
     truth = X[3].copy()
     X[3] = np.nan
-    np.testing.assert_array_equal(BMCG(random_state=0).fit(X).predict(3, np.arange(N)), 0.0)
+    alone = BMCG(random_state=0).fit(X).predict(3, np.arange(N))
+    np.testing.assert_allclose(alone, np.nanmean(X, axis=0), rtol=0.1)
     with_graph = BMCG(random_state=0).fit(X, row_graph=chain_graph(M)).predict(3, np.arange(N))
-    np.testing.assert_allclose(with_graph, truth, rtol=0.1)
+    np.testing.assert_allclose(with_graph, truth, rtol=0.12)
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,15 @@ def _is_doubtful(fit: Fit, settings: Settings) -> bool:
 def biases_pay(
     observations: Observations, rows: SideInput, cols: SideInput, settings: Settings, pool: Workers
 ) -> bool:
-    """Whether a short fit with biases reaches a higher bound than one without."""
+    """Whether a short fit with biases reaches a higher bound than one without.
+
+    Where a row or a column has no observation at all there is no question: without biases its
+    predictions fall towards the mean of everything, however good its partners are known to be.
+    """
+    if (np.diff(observations.by_row.indptr) == 0).any():
+        return True
+    if (np.diff(observations.by_col.indptr) == 0).any():
+        return True
     short = replace(
         settings,
         max_sweeps=TRIAL_SWEEPS,
