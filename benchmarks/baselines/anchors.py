@@ -7,8 +7,8 @@
 
 Run from the root of the repository. Every cell is kept in docs/results/anchors.json as soon as it
 is measured, so an interrupted run goes on where it stopped; docs/results/anchors.md is written
-from there. Where a method's own settings miss a figure of the paper, the row tuned on observed
-entries follows, whatever it gives.
+from there. The comparison with the paper's Tables 1 and 2 on that page is drawn from what
+`bmcg bench recommendation` and `bmcg bench genotype` left in docs/results.
 """
 
 from __future__ import annotations
@@ -17,20 +17,18 @@ import argparse
 import json
 import signal
 import time
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.baselines.anchors_page import missed, ratio, render
+from benchmarks.baselines.anchors_page import ratio, render
 from benchmarks.baselines.explanations import EXPLANATIONS
 from benchmarks.baselines.rows import (
     ALLOWED,
     DATASETS,
     GENOTYPES,
     OF_AUTHORS,
-    OF_PAPER,
     OF_PICTURES,
     PICTURES,
     Anchor,
@@ -40,7 +38,7 @@ from benchmarks.reporting import COMMIT, ROOT, write_page
 from sklearn.model_selection import ParameterGrid
 
 from bmcg.base import MatrixCompleter
-from bmcg.baselines import METHODS, default_grid, tune
+from bmcg.baselines import METHODS, tune
 from bmcg.datasets import Dataset
 from bmcg.metrics import error_rate, psnr, rmse
 from bmcg.storage import write_atomically
@@ -121,19 +119,14 @@ def measure(anchor: Anchor, n_jobs: int | None, limit: int) -> Cell:
     }
 
 
-def all_rows(cells: dict[str, Cell]) -> list[Anchor]:
-    """Every comparison, tuned rows added where the paper's figure was missed."""
-    out = [*OF_AUTHORS]
-    for anchor in OF_PAPER:
-        out.append(anchor)
-        if default_grid(METHODS[anchor.method]) and missed(anchor, cells.get(anchor.key, {})):
-            out.append(replace(anchor, label="tuned on observed entries", tuned=True))
-    return [*out, *OF_PICTURES, *EXPLANATIONS]
+ALL = [*OF_AUTHORS, *OF_PICTURES, *EXPLANATIONS]
 
 
 def read_cells() -> dict[str, Cell]:
     """What was measured so far."""
-    return json.loads(CELLS.read_text(encoding="utf-8")) if CELLS.exists() else {}
+    kept = json.loads(CELLS.read_text(encoding="utf-8")) if CELLS.exists() else {}
+    known = {anchor.key for anchor in ALL}
+    return {key: cell for key, cell in kept.items() if key in known}
 
 
 def keep(cells: dict[str, Cell]) -> None:
@@ -166,24 +159,21 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
     options = parser.parse_args()
     cells, fresh = read_cells(), set(options.again)
-    while not options.page:
+    if not options.page:
         wanted = [
             anchor
-            for anchor in all_rows(cells)
+            for anchor in ALL
             if (anchor.key not in cells or anchor.method in fresh)
             and (options.method is None or anchor.method in options.method)
             and (options.dataset is None or anchor.dataset in options.dataset)
             and (options.source is None or anchor.source in options.source)
         ]
-        if not wanted:
-            break
         for anchor in wanted:
             if anchor.key not in cells or anchor.method in fresh:
                 cells[anchor.key] = measure(anchor, options.jobs, options.limit)
                 keep(cells)
             print(line(anchor, cells[anchor.key]), flush=True)
-        fresh = set()
-    write_page(PAGE, render(all_rows(cells), cells))
+    write_page(PAGE, render(ALL, cells, CELLS.parent))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the compared methods are held to: figures of their authors' codes and of the paper."""
+"""What the compared methods are held to: figures of their authors' codes, and of images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ IMAGES = "the paper, images"
 ALLOWED = {AUTHORS: 0.01, PAPER: 0.02, IMAGES: 0.02}
 
 GENOTYPES = ("chr22-10%", "chr22-20%", "chr22-50%")
-RATINGS = ("flixster", "douban", "ml-100k", "ml-1m")
 PICTURES = ("house", "peppers", "baboon", "barbara", "bridge", "facade", "airplane")
 
 # One data set for each mask; published splits have one.
@@ -192,23 +191,6 @@ OF_AUTHORS = [
     *rows("BPMF", AUTHORS, "values × 4", named(GENOTYPES, 0.0797, 0.0487, 0.0306), factor=4.0),
 ]
 
-# The paper's Table 1 (ratings) and Table 2 (genotypes), in the order of RATINGS + GENOTYPES.
-TABLE = {
-    "MC on Graphs": (1.0371, 0.9011, 1.0869, 1.0460, 0.1567, 0.1048, 0.0517),
-    "GRALS": (0.9152, 0.7504, 0.9211, 0.8588, 0.5140, 0.6324, 0.7200),
-    "GPMF": (0.8857, 0.7497, 0.9336, 0.8657, 0.7483, 0.7479, 0.7490),
-    "KPMF": (0.9218, 0.7328, 0.9606, 0.8618, 0.1600, 0.1087, 0.0439),
-    "L1MC": (2.3334, 1.5867, 2.6197, 1.6400, 0.2517, 0.1311, 0.0391),
-    "LMaFit": (1.0927, 0.7671, 0.9682, 0.9215, 0.2517, 0.1498, 0.2462),
-    "BMC-GP-GAMP": (3.3250, 2.7076, 1.0104, 0.9527, 0.1516, 0.0574, 0.0216),
-    "BPMF": (1.0866, 0.8404, 0.9469, 0.8754, 0.5241, 0.6659, 0.7370),
-    "VBMC": (1.0789, 0.7372, 0.9295, 0.9295, 0.1250, 0.0588, 0.0226),
-}
-OF_PAPER = [
-    row
-    for method, figures in TABLE.items()
-    for row in rows(method, PAPER, "defaults", named(RATINGS + GENOTYPES, *figures))
-]
 # The paper's Table 3, peak signal-to-noise ratio.
 PICTURE_TABLE = {
     "VBMC": (17.4998, 13.0452, 15.2448, 14.3214, 14.6432, 18.3471, 15.3214),

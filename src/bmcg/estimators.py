@@ -62,9 +62,9 @@ class BMCG(CallbackSupport, ServingModel):
         a global one. "auto" makes a short fit with and one without, and keeps what has the
         higher bound.
     learn_graphs : {"auto", True, False}, default="auto"
-        Whether the strengths of the graphs and of the ridge are learned. "auto" learns them
-        where there is something to judge: several graphs on a side, ``"auto"``, or features.
-        False is the paper's model.
+        Whether the strengths of the graphs, of the ridge and of features are learned; "auto"
+        does so wherever there are any. False keeps every graph at weight one and the ridge as
+        given, which is the paper's model.
     value_range : None, "observed" or (low, high)
         Range that an entry can take. Predictions, ends of intervals and draws outside it are
         moved to its nearest end; deviations are those of the clipped Gaussian.
@@ -339,7 +339,7 @@ class BMCG(CallbackSupport, ServingModel):
         self, observations: Observations, rows: SideSpec, cols: SideSpec, tasks: SweepTasks
     ) -> Posterior:
         m, n = observations.shape
-        learn = rows.judged or cols.judged if self.learn_graphs == "auto" else self.learn_graphs
+        learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, bool(learn))
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         kept = self._open_checkpoint(observations, *sides, settings)

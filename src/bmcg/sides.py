@@ -27,14 +27,15 @@ class SideSpec:
     ----------
     graphs : dict of str to csr_array
     features : csr_array of shape (n, p) or None
-    judged : bool
-        Whether the user left something to the evidence: several graphs, "auto" or features.
     """
 
-    def __init__(
-        self, graphs: dict[str, sp.csr_array], features: sp.csr_array | None, judged: bool
-    ) -> None:
-        self.graphs, self.features, self.judged = graphs, features, judged
+    def __init__(self, graphs: dict[str, sp.csr_array], features: sp.csr_array | None) -> None:
+        self.graphs, self.features = graphs, features
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether anything ties the nodes to each other: graphs or features."""
+        return bool(self.graphs) or self.features is not None
 
     def to_input(self, n: int, ridge: float) -> SideInput:
         """The side as the fit takes it; without a graph the prior precision is the identity."""
@@ -61,8 +62,7 @@ def side_spec(graph: Any, features: Any, observations: Observations, side: Which
     word = "row" if rows else "col"
     given = _features(features, observations, side, n, f"{word}_features")
     graphs = _graphs(graph, features, observations, side, n, labels, f"{word}_graph")
-    judged = isinstance(graph, (Mapping, str)) or given is not None
-    return SideSpec(graphs, given, judged)
+    return SideSpec(graphs, given)
 
 
 def _graphs(
