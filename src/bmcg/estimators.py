@@ -59,8 +59,8 @@ class BMCG(CallbackSupport, ServingModel):
         How variances along a graph are computed; chosen by cost unless given.
     bias : {"auto", True, False}, default="auto"
         Whether rows and columns have offsets of their own, smoothed by the same graphs, around
-        a global one. "auto" makes a short fit with and one without, and keeps what has the
-        higher bound.
+        a global one. "auto" uses them where a row or a column has no observation, and else
+        makes a short fit with and one without and keeps what has the higher bound.
     learn_graphs : {"auto", True, False}, default="auto"
         Whether the strengths of the graphs, of the ridge and of features are learned; "auto"
         does so wherever there are any. False keeps every graph at weight one and the ridge as
