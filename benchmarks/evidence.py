@@ -74,11 +74,14 @@ def fitted(data: Dataset, model: BMCG, **sides: Any) -> float:
 
 def scores(data: Dataset, model: BMCG) -> dict[str, Any]:
     """Error and calibration on the held-out entries."""
-    i, j, truth = data.test_rows, data.test_cols, data.test_values
-    mean, std = model.predict(i, j, return_std=True)
+    # By position: a data set may have labels, and its held-out entries are positions.
+    at, truth, posterior = (data.test_rows, data.test_cols), data.test_values, model.fitted_
+    mean, std = posterior.mean(*at), np.sqrt(posterior.variance(*at))
     return {
         "rmse": rmse(truth, mean),
-        "coverage": [coverage(truth, *model.predict_interval(i, j, level=q)) for q in LEVELS],
+        "coverage": [
+            coverage(truth, *posterior.interval(*at, level=q, include_noise=True)) for q in LEVELS
+        ],
         "nlpd": gaussian_nlpd(truth, mean, std),
         "nlpd_homoscedastic": homoscedastic_nlpd(truth, mean),
     }
