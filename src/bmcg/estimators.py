@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import CallbackSupport, SweepTasks, with_callbacks
 from .checkpoints import Checkpoint, identify, open_checkpoint
+from .doubt import settled
 from .inference.families import FAMILIES, Family
 from .inference.fit import Fit, Progress, Settings, SideInput, Start
 from .inference.mark import Mark
@@ -366,6 +367,7 @@ class BMCG(CallbackSupport, ServingModel):
             fit = run(
                 observations, *sides, settings, pool=pool, callback=after, resume=mark, keep=between
             )
+            fit = settled(observations, sides, settings, fit, pool)
         if kept is not None:
             kept.finish(fit)
         self._note(fit, "" if kept is None else kept.advice)

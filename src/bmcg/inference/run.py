@@ -89,45 +89,16 @@ def run(
         offset, scale = start.offset, start.scale
     # BLAS on many threads may round differently; the pool shares out the work instead.
     with threadpool_limits(1):
-        loop = _loop(observations, rows, cols, settings, pool, (offset, scale), callback, keep)
+        sides = [
+            _Side(view, offset, scale, given, settings, which, pool)
+            for which, (view, given) in enumerate(
+                ((observations.by_row, rows), (observations.by_col, cols))
+            )
+        ]
+        loop = _Loop(sides[0], sides[1], settings, pool, offset, scale, callback, keep)
         if resume is not None:
             loop.restore(resume)
-        fit = loop.run(None if start is None else start.state)
-        if start is None and _is_doubtful(fit, settings):
-            biases = _loop(
-                observations, rows, cols, replace(settings, rank=0), pool, (offset, scale)
-            ).run()
-            if biases.converged and biases.trace[-1] > fit.trace[-1]:
-                return biases
-        return fit
-
-
-def _loop(
-    observations: Observations,
-    rows: SideInput,
-    cols: SideInput,
-    settings: Settings,
-    pool: Workers,
-    units: tuple[float, float],
-    callback: Callable[[Progress], bool | None] | None = None,
-    keep: Callable[[Mark], None] | None = None,
-) -> _Loop:
-    sides = [
-        _Side(view, *units, given, settings, which, pool)
-        for which, (view, given) in enumerate(
-            ((observations.by_row, rows), (observations.by_col, cols))
-        )
-    ]
-    return _Loop(sides[0], sides[1], settings, pool, *units, callback, keep)
-
-
-def _is_doubtful(fit: Fit, settings: Settings) -> bool:
-    """Whether biases alone might explain as much: a finished fit that kept few of its columns.
-
-    A column is dropped on its own merits, row by row; the last ones can hold each other up at a
-    bound below that of a fit without any. Fits that needed more columns are beyond doubt.
-    """
-    return settings.bias and fit.converged and 0 < fit.state.rank < min(settings.rank, FIRST_RANK)
+        return loop.run(None if start is None else start.state)
 
 
 def biases_pay(
