@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bmcg import Observations, doubt
+from bmcg import BMCG, Observations, doubt
 from bmcg.doubt import left_out_error
+from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import run as running
 from bmcg.inference.families import FAMILIES
@@ -83,3 +84,35 @@ def test_planted_columns_are_beyond_doubt():
     data = ratings(1, rank=2)
     fit = fitted(data)
     assert doubt.settled(data, sides(data), SETTINGS, fit, POOL) is fit
+
+
+def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
+    data = ratings(0, rank=2)
+    fit = fitted(data)
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doubt, "run", interrupted)
+    assert doubt.settled(data, sides(data), SETTINGS, fit, POOL) is fit
+
+
+def test_the_estimator_asks(monkeypatch):
+    data = ratings(0, rank=2)
+    monkeypatch.setattr(
+        doubt, "left_out_error", lambda data, one, family: 1.0 if one.state.rank else 0.0
+    )
+    assert BMCG(bias=True, random_state=0, n_jobs=1).fit(data).rank_ == 0
+
+
+def test_a_single_graph_is_judged_too_unless_told_otherwise():
+    data = ratings(0, rank=2)
+    strengths = [
+        BMCG(learn_graphs=learn, random_state=0, n_jobs=1, max_sweeps=8)
+        .fit(data, row_graph=chain_graph(60))
+        .graph_weights_["rows"]["graph"]
+        .strength
+        for learn in ("auto", True, False)
+    ]
+    assert strengths[0] == strengths[1]
+    assert strengths[2] == 1.0 != strengths[0]

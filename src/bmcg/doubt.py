@@ -42,7 +42,11 @@ def settled(
     few = 0 < fit.state.rank < min(settings.rank, FIRST_RANK)
     if not (settings.bias and fit.converged and few):
         return fit
-    alone = run(observations, *sides, replace(settings, rank=0), pool=pool)
+    try:
+        alone = run(observations, *sides, replace(settings, rank=0), pool=pool)
+    except KeyboardInterrupt:
+        # The question is interrupted, not the fit, which is finished.
+        return fit
     if not alone.converged:
         return fit
     family = settings.family

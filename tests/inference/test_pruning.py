@@ -113,7 +113,7 @@ def test_at_least_one_column_stays():
 
 def test_a_weak_column_of_use_stays_even_where_the_bound_would_gain():
     problem = make_problem(m=30, n=25, density=0.5, noise=2.0, graphs=False)
-    kept = 0
+    kept = gone = 0
     state = start(problem, "row", k=4)
     for _ in range(30):
         state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state, gain_tol=0.0)
@@ -123,4 +123,9 @@ def test_a_weak_column_of_use_stays_even_where_the_bound_would_gain():
         dead = surplus(state, problem.rows, problem.cols, PRIOR, U, V)
         assert not dead[weak].any()
         kept += int(weak.sum())
+        # One that fits, but by less than its own variance, would predict nothing.
+        idle = (gains > 0.0) & (fit <= 0.0) & (error_increase(state.cols, V) > 0.0)
+        assert dead[idle].all() or dead.sum() == state.rank - 1
+        gone += int((dead & idle).sum())
     assert kept > 0
+    assert gone > 0

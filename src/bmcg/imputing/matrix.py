@@ -99,8 +99,7 @@ def fill(
     if not (size.max() > UNLIKE * size.min() if standardize is None else standardize):
         centre, size = np.zeros(1), np.ones(1)
     observations = Observations.from_any((values - centre) / size)
-    # Neighbours in time or place are tied on purpose: their graph is taken at its word, and the
-    # fit settles in a fraction of the sweeps.
+    # Neighbours in time or place are tied on purpose: their graph is taken at its word.
     model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, row_graph, col_graph)
     mean, std = model.predict(i, j, return_std=True)
     centre, size = (np.broadcast_to(a, values.shape[1:])[j] for a in (centre, size))

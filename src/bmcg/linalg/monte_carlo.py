@@ -20,7 +20,7 @@ from ..graphs.precision import Precision
 from ..kernels import passes
 from ..kernels.local import local_estimate
 from ..kernels.threads import Workers
-from ..kernels.vectors import advance, inner, redirect
+from ..kernels.vectors import inner, redirect
 from .cg import Operator, conjugate_gradient
 from .spread import Spread
 from .system import MeanSystem, SidePrior, off_diagonal
@@ -264,17 +264,18 @@ def lanczos_log(
     conjugate gradients. One estimate for each of the `systems`, as in `conjugate_gradient`.
     """
     pool = pool or Workers(1)
-    r = rhs.copy()
+    r = rhs
     z = precondition(r)
     rz = inner(pool, r, z, systems)
-    size, p, unused = rz, z.copy(), np.zeros_like(r)
+    size, p = rz, z.copy()
     active = rz > 0
     alphas, betas = [], []
     for _ in range(steps):
         q = apply(p)
         # A system that is done keeps a decoupled row in T, which e₁ does not see.
         alpha = np.where(active, rz / np.where(active, inner(pool, p, q, systems), 1.0), 1.0)
-        advance(pool, unused, r, p, q, alpha)
+        redirect(pool, q, r, -alpha)  # r − αq, in the place of q
+        r = q
         z = precondition(r)
         rz_next = inner(pool, r, z, systems)
         beta = np.where(active, rz_next / np.where(active, rz, 1.0), 0.0)
