@@ -98,6 +98,14 @@ def test_the_mean_system_is_its_definition(way):
     assert system.log_det == pytest.approx(log_det, rel=1e-10)
     solved = system.solve(X, None, 0.0, 500).x
     np.testing.assert_allclose(solved.ravel(), np.linalg.solve(Q, X.ravel()), atol=1e-8)
+    # The preconditioner's own determinant and noise: what the log-determinant is estimated from.
+    unit = np.eye(Q.shape[0]).reshape(-1, k, Q.shape[0])
+    P = np.linalg.inv(system.precondition(unit).reshape(Q.shape))
+    assert system.preconditioner_log_det == pytest.approx(np.linalg.slogdet(P)[1], rel=1e-9)
+    count = 40_000
+    noise = system.preconditioner_noise(rng, count).reshape(-1, count)
+    scale = np.sqrt(np.outer(np.diag(P), np.diag(P)))
+    assert np.abs((noise @ noise.T / count - P) / scale).max() < 6 * np.sqrt(1 / count)
 
 
 @pytest.mark.parametrize("way", WAYS)
