@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bmcg import BMCG, Observations, doubt
 from bmcg.doubt import left_out_error
@@ -116,3 +117,100 @@ def test_a_single_graph_is_judged_too_unless_told_otherwise():
     ]
     assert strengths[0] == strengths[1]
     assert strengths[2] == 1.0 != strengths[0]
+
+
+def smooth_ratings(seed, m=80, n=50):
+    """Rows that follow a chain, with the chain and the same one with its nodes renamed."""
+    rng = np.random.default_rng(seed)
+    walk = np.cumsum(rng.normal(size=(m, 2)), axis=0)
+    walk = (walk - walk.mean(axis=0)) / walk.std(axis=0)
+    X = walk @ rng.normal(size=(2, n)) + 0.5 * rng.normal(size=(m, n))
+    seen = np.nonzero(rng.random((m, n)) < 0.15)
+    data = Observations.from_triples(*seen, X[seen], shape=(m, n))
+    chain, order = chain_graph(m), rng.permutation(m)
+    return data, chain, chain[order][:, order]
+
+
+@pytest.mark.parametrize("posterior", ["column", "joint"])
+def test_a_useless_graph_is_left_out_and_a_good_one_kept(posterior):
+    data, good, useless = smooth_ratings(0)
+    model = BMCG(posterior=posterior, random_state=0, n_jobs=1)
+    both = model.fit(data, row_graph={"good": good, "useless": useless})
+    weights = both.graph_weights_["rows"]
+    assert weights["useless"].sentence == "useless: not used"
+    assert (weights["useless"].strength, weights["useless"].share) == (0.0, 0.0)
+    assert weights["good"].share > 0.2
+    alone = BMCG(posterior=posterior, random_state=0, n_jobs=1).fit(data, row_graph={"good": good})
+    at = np.indices(data.shape).reshape(2, -1)
+    np.testing.assert_allclose(both.predict(*at), alone.predict(*at), atol=0.05)
+
+
+@pytest.mark.parametrize("posterior", ["column", "joint"])
+def test_a_useless_graph_alone_leaves_the_fit_without_graphs(posterior):
+    data, _, useless = smooth_ratings(1)
+    model = BMCG(posterior=posterior, random_state=0, n_jobs=1)
+    model.fit(data, row_graph={"useless": useless})
+    assert model.graph_weights_["rows"]["useless"].sentence == "useless: not used"
+    without = BMCG(posterior=posterior, random_state=0, n_jobs=1).fit(data)
+    assert model.elbo_trace_[-1] == pytest.approx(without.elbo_trace_[-1], abs=2.0)
+    # What the graph said no longer counts, so neither do links of newcomers to it.
+    links, entries = np.eye(1, 80), np.eye(1, 50)
+    entries[entries == 0] = np.nan
+    linked = model.fold_in(entries, row_edges=links).complete()
+    np.testing.assert_array_equal(linked, model.fold_in(entries).complete())
+
+
+def test_of_two_copies_one_is_enough():
+    data, good, _ = smooth_ratings(0)
+    model = BMCG(posterior="column", random_state=0, n_jobs=1)
+    weights = model.fit(data, row_graph={"one": good, "two": good}).graph_weights_["rows"]
+    assert sorted(w.strength > 0 for name, w in weights.items() if name != "ridge") == [False, True]
+
+
+def test_graphs_of_the_row_family_and_beside_features_are_not_asked(monkeypatch):
+    """Their bounds cannot tell."""
+    data, _, useless = smooth_ratings(1)
+    stacks = [stack_graphs([useless], 80, ["useless"]), stack_graphs([], 50)]
+    monkeypatch.setattr(doubt, "_refit", lambda *_: pytest.fail("asked"))
+    for family, F in (("row", None), ("joint", sp.csr_array(np.ones((80, 1))))):
+        given = SideInput(stacks[0], 0.1, F), SideInput(stacks[1], 1.0)
+        settings = Settings(family=family, learn=True, max_sweeps=60)
+        question = doubt._Question(data, given, settings, POOL)
+        fit = replace(running.run(data, *given, settings, pool=POOL), converged=True)
+        assert doubt.without_idle_graphs(question, fit) is fit
+
+
+def test_a_graph_is_worth_more_than_the_number_fitted_to_it():
+    """Whatever is left out, the bound falls by no more than ½ log N."""
+    data, good, useless = smooth_ratings(2)
+    stacks = [stack_graphs([good, useless], 80, ["good", "useless"]), stack_graphs([], 50)]
+    given = tuple(SideInput(stack, 0.1) for stack in stacks)
+    settings = Settings(family="column", learn=True, max_sweeps=300)
+    fit = running.run(data, *given, settings, pool=POOL)
+    kept = doubt.settled(data, given, settings, fit, POOL)
+    assert kept.rows.strengths.graphs[1] == 0 < kept.rows.strengths.graphs[0]
+    assert kept.trace[-1] >= fit.trace[-1] - 0.5 * np.log(len(data))
+    assert kept.rows.stack is given[0].stack
+
+
+@pytest.mark.parametrize(("error", "used"), [(0.0, False), (2.0, True)])
+def test_features_answer_to_a_fit_without_them(error, used, monkeypatch):
+    data = ratings(0, rank=2)
+    monkeypatch.setattr(
+        doubt,
+        "left_out_error",
+        lambda data, one, family: error if one.rows.half.prior.features is None else 1.0,
+    )
+    F = np.random.default_rng(0).normal(size=(60, 3))
+    model = BMCG(random_state=0, n_jobs=1, tol=1e-3).fit(data, row_features=F)
+    sentence = model.graph_weights_["rows"]["features"].sentence
+    assert (sentence != "features: not used") == used
+
+
+def test_features_that_are_all_one_knows_of_a_row_stay():
+    data = Observations.from_triples([0, 1], [0, 1], [1.0, 2.0], shape=(3, 2))
+    stacks = [stack_graphs([], n) for n in data.shape]
+    silent, telling = (sp.csr_array(np.array([[1.0], [2.0], [last]])) for last in (0.0, 3.0))
+    for F, expected in ((None, False), (silent, True), (telling, False)):
+        given = SideInput(stacks[0], 1.0, F), SideInput(stacks[1], 1.0)
+        assert doubt.features_are_dispensable(data, given) is expected

@@ -64,8 +64,9 @@ class BMCG(CallbackSupport, ServingModel):
         makes a short fit with and one without and keeps what has the higher bound.
     learn_graphs : {"auto", True, False}, default="auto"
         Whether the strengths of the graphs, of the ridge and of features are learned; "auto"
-        does so wherever there are any. False keeps every graph at weight one and the ridge as
-        given, which is the paper's model.
+        does so wherever there are any, and leaves out a graph that does not pay for its
+        strength. False keeps every graph at weight one and the ridge as given, which is the
+        paper's model.
     value_range : None, "observed" or (low, high)
         Range that an entry can take. Predictions, ends of intervals and draws outside it are
         moved to its nearest end; deviations are those of the clipped Gaussian.

@@ -131,7 +131,8 @@ class ServingModel(MatrixCompleter):
             labels, shape = labels[::-1], shape[::-1]
         new = read_newcomers(observations, edges, side, *labels, shape)
         if new.links is not None:
-            new = new._replace(links=new.links * self._graph_strength(side))
+            strength = self._graph_strength(side)
+            new = new._replace(links=new.links * strength if strength else None)
         with workers(self.n_jobs) as pool:
             posterior = fold_in(self.fitted_, new, pool, side)
         return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
@@ -179,10 +180,11 @@ class ServingModel(MatrixCompleter):
         return self
 
     def _graph_strength(self, side: Which) -> float:
-        """What the fit multiplied the weights of a side's graphs with, on average."""
+        """What the fit multiplied the weights of a side's graphs with, those used on average."""
         weights = self.graph_weights_[side]
         graphs = [w.strength for name, w in weights.items() if name not in ("ridge", "features")]
-        return float(np.mean(graphs)) if graphs else 1.0
+        used = [strength for strength in graphs if strength > 0]
+        return float(np.mean(used)) if used else float(not graphs)
 
     def _resume(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start

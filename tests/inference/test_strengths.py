@@ -122,3 +122,16 @@ def test_independent_rows_need_no_graph():
     A = chain_graph(120, scale=1.0)
     X = drawn(A, 1.0)[np.random.default_rng(1).permutation(120)]
     assert learned(X, [A]).graph_shares[0] < 0.2
+
+
+def test_a_stack_without_a_graph_is_the_stack_of_the_others():
+    graphs = [chain_graph(6), sp.csr_array(np.eye(6)[::-1]), chain_graph(6) * 2]
+    names = ["a", "b", "c"]
+    stack = stack_graphs(graphs, 6, names)
+    for g in range(3):
+        others = [i for i in range(3) if i != g]
+        rest = stack_graphs([graphs[i] for i in others], 6, [names[i] for i in others])
+        found = stack.without(g)
+        assert found.names == rest.names
+        for name in ("heads", "tails", "weights"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(rest, name))

@@ -82,6 +82,13 @@ class GraphStack:
         w = np.asarray(strengths, dtype=np.float64) @ self.weights
         return _assemble(self.n, self.heads, self.tails, w, float(ridge))
 
+    def without(self, graph: int) -> GraphStack:
+        """The same less one graph and the edges that it alone has."""
+        weights = np.delete(self.weights, graph, axis=0)
+        used = weights.any(axis=0)
+        names = tuple(name for g, name in enumerate(self.names) if g != graph)
+        return GraphStack(self.n, self.heads[used], self.tails[used], weights[:, used], names)
+
 
 def stack_graphs(
     adjacencies: Sequence[sp.csr_array], n: int, names: Sequence[str] = ()

@@ -82,11 +82,14 @@ class Start:
     state : State
     offset, scale : float
         What its units are.
+    strengths : tuple of Strengths, optional
+        Of both sides, where the priors are to start from theirs.
     """
 
     state: State
     offset: float
     scale: float
+    strengths: tuple[Strengths, Strengths] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ class FittedSide:
         Share of the prior that each graph determines.
     ridge_share : float
     feature_share : float
-        Share of the rows' energy that the features explain; NaN without features.
+        Share of the rows' energy that the features explain; NaN without features, 0 where they
+        were given but not used.
     feature_weights : ndarray of shape (p, k)
         ⟨B⟩; empty without features.
     data_precision : ndarray

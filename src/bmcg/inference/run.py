@@ -44,6 +44,9 @@ FIRST_RIDGE = 0.1
 # cost more than a sweep.
 RESTLESS = 12
 REST = 4
+# An estimated bound goes up and down by more than a sweep gains: means over this many sweeps are
+# compared instead.
+WINDOW = 8
 # A fit that decides on biases: short, small, and in the cheapest family.
 TRIAL_SWEEPS = 8
 TRIAL_RANK = 8
@@ -95,6 +98,9 @@ def run(
                 ((observations.by_row, rows), (observations.by_col, cols))
             )
         ]
+        if start is not None and start.strengths is not None:
+            for side, strengths in zip(sides, start.strengths, strict=True):
+                side.adopt(strengths)
         loop = _Loop(sides[0], sides[1], settings, pool, offset, scale, callback, keep)
         if resume is not None:
             loop.restore(resume)
@@ -184,9 +190,12 @@ class _Side:
     def mark(self) -> SideMark:
         return SideMark(self.strengths, getattr(self.model.engine, "draws", None))
 
+    def adopt(self, strengths: Strengths) -> None:
+        self.strengths = strengths
+        self.half = replace(self.half, prior=self.model.prior(strengths))
+
     def restore(self, mark: SideMark) -> None:
-        self.strengths = mark.strengths
-        self.half = replace(self.half, prior=self.model.prior(mark.strengths))
+        self.adopt(mark.strengths)
         if mark.draws is not None:
             # Last: the prior's own log-determinant may have used the engine.
             self.model.engine.draws = mark.draws  # type: ignore[attr-defined]
@@ -322,7 +331,7 @@ class _Loop:
         changed = self._reshape(state, U, V, number)
         if changed is not None:
             return changed, False
-        return state, gain <= self._target() and (not settings.learn or self._was_still())
+        return state, self._is_over(gain)
 
     def _learn(self, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         jobs = (
@@ -343,6 +352,21 @@ class _Loop:
         if not self.settings.learn or number + 1 < SETTLE:
             return False
         return number < RESTLESS or number % REST == 0 or gain <= self._target()
+
+    def _is_over(self, gain: float) -> bool:
+        """Whether another sweep would gain too little, as far as the bound can tell."""
+        if not self.is_estimated:
+            return gain <= self._target() and (not self.settings.learn or self._was_still())
+        if len(self.ranks) < 2 * WINDOW or len(set(self.ranks[-2 * WINDOW :])) > 1:
+            return False
+        late, early = self.trace[-WINDOW:], self.trace[-2 * WINDOW : -WINDOW]
+        return float(np.mean(late) - np.mean(early)) <= WINDOW * self._target()
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the bound has log-determinants from draws; those of `row` are the prior's."""
+        engines = {side.half.engine.name for side in (self.rows, self.cols)}
+        return self.settings.family != "row" and "monte_carlo" in engines
 
     def _was_still(self) -> bool:
         """Whether the sweep before the last gained too little as well, so strengths were asked."""

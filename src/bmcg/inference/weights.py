@@ -43,8 +43,10 @@ def graph_weights(side: FittedSide) -> dict[str, GraphWeight]:
         out[name] = GraphWeight(
             float(strength), float(share), float(min(np.sqrt(2.0 / count), 1e3)), f"{name}: {used}"
         )
-    if side.half.prior.features is not None:
+    if not np.isnan(side.feature_share):
         explained = f"features: explain {100 * side.feature_share:.0f} % of the rows' factors"
+        if side.half.prior.features is None:
+            explained = "features: not used"
         out["features"] = GraphWeight(
             side.strengths.beta, side.feature_share, float("nan"), explained
         )
