@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from bmcg.graphs.precision import graph_precision
 from bmcg.kernels import local
-from bmcg.kernels.local import local_estimate
-from bmcg.kernels.threads import Workers
+from bmcg.kernels.local import edge_spread, local_estimate
+from bmcg.kernels.threads import Workers, workers
 
 
 def make_case(seed, n=30, k=2, s=5, density=0.1):
@@ -74,3 +74,16 @@ def test_the_number_of_threads_changes_nothing():
         for pool in (Workers(1), Workers(3))
     )
     np.testing.assert_array_equal(few[0], many[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n_edges", [0, 1, 500])
+def test_the_spread_of_edges_is_that_of_numpy(dtype, n_threads, n_edges):
+    rng = np.random.default_rng(0)
+    heads, tails = rng.integers(30, size=(2, n_edges)).astype(np.int32)
+    z = rng.normal(size=(30, 3, 5)).astype(dtype)
+    with workers(n_threads) as pool:
+        found = edge_spread(pool, heads, tails, z)
+    expected = ((z[heads].astype(float) - z[tails]) ** 2).mean(axis=2)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

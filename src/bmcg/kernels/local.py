@@ -8,6 +8,7 @@ it falls off quickly as S grows. Q_r = diag(D_r) + λ_r L shares L's pattern bet
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,32 @@ def local_estimate(
         chunk_bounds(work),
     )
     return value, error
+
+
+def edge_spread(
+    pool: Workers, heads: NDArray[np.int32], tails: NDArray[np.int32], z: NDArray[np.floating[Any]]
+) -> Array:
+    """Mean squares of z_head − z_tail over draws: z (n_nodes, k, s) to (n_edges, k)."""
+    out = np.empty((len(heads), z.shape[1]))
+    work = z.shape[1] * z.shape[2]
+    pool.over_rows(
+        lambda a, b: _edge_spread(heads, tails, z, out, a, b),
+        chunk_bounds(np.full(len(heads), work)),
+    )
+    return out
+
+
+@_fast
+def _edge_spread(heads, tails, z, out, start, stop):  # type: ignore[no-untyped-def]
+    _, k, count = z.shape
+    for e in range(start, stop):
+        a, b = z[heads[e]], z[tails[e]]
+        for r in range(k):
+            total = 0.0
+            for q in range(count):
+                step = np.float64(a[r, q]) - np.float64(b[r, q])
+                total += step * step
+            out[e, r] = total / count
 
 
 @_fast

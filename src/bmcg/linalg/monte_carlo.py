@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
 from ..kernels import passes
-from ..kernels.local import local_estimate
+from ..kernels.local import edge_spread, local_estimate
 from ..kernels.threads import Workers
 from ..kernels.vectors import inner, redirect
 from .cg import Operator, conjugate_gradient
@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 # Entries of one batch of right-hand sides: bounds the memory of the solves.
 BATCH = 4_000_000
 LANCZOS_STEPS = 25
+# Where the squared residual has fallen by this much, more steps change nothing that probes leave.
+QUADRATURE_TOL = 1e-8
 # Engines that solve no better than this do so in single precision: half the memory to pass over.
 SINGLE_TOL = 1e-3
 
@@ -99,11 +101,15 @@ class MonteCarloEngine:
         var, log_det = np.empty(D.shape), np.empty(len(lam))
         edges = np.empty((len(L.weights), len(lam)))
         step = max(1, BATCH // (len(D) * self.n_samples))
+        shape = (len(D), len(lam), self.n_samples)
+        warm = self.draws if self.draws is not None and self.draws.shape == shape else None
         for r in range(0, D.shape[1], step):
             batch = slice(r, r + step)
-            z = self.draw_columns(prior, D[:, batch], lam[batch])
+            z = self.draw_columns(prior, D[:, batch], lam[batch], start=warm)
+            # Kept where they are one batch: more would be memory without a bound.
+            self.draws = z if z.shape == shape else None
             var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z, self.pool).value
-            edges[:, batch] = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
+            edges[:, batch] = edge_spread(self.pool, L.heads, L.tails, z)
             log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
         return Spread(var, log_det, var, edges)
 
@@ -118,11 +124,13 @@ class MonteCarloEngine:
         lam: Array,
         n_samples: int | None = None,
         independent: bool = False,
+        start: Array | None = None,
     ) -> Array:
         """Draws of N(0, (diag(D_r) + λ_r L)⁻¹) for every column, (n, k, s).
 
         Estimates of variances may share the noise between columns; draws of all of them
-        together must be `independent`.
+        together must be `independent`. The noise is the same in every call, so earlier draws
+        are a warm start.
         """
         count, k = n_samples or self.n_samples, len(lam)
         rng = np.random.default_rng([self.seed, 1])
@@ -138,6 +146,7 @@ class MonteCarloEngine:
         found = conjugate_gradient(
             apply,
             flat,
+            start=None if start is None else start.reshape(flat.shape),
             precondition=precondition,
             systems=flat.shape[1],
             pool=self.pool,
@@ -165,7 +174,7 @@ class MonteCarloEngine:
         log_det = system.preconditioner_log_det + float(self.log_det_blocks(system).value)
         z = self.draw_blocks(prior, system, B)
         L = prior.precision
-        edges = ((z[L.heads] - z[L.tails]) ** 2).mean(axis=2)
+        edges = edge_spread(self.pool, L.heads, L.tails, z)
         nodes = (z[: len(B)] ** 2).mean(axis=2)
         return Spread(_block_estimate(system, z).value, np.asarray(log_det), nodes, edges)
 
@@ -279,7 +288,7 @@ def lanczos_log(
         z = precondition(r)
         rz_next = inner(pool, r, z, systems)
         beta = np.where(active, rz_next / np.where(active, rz, 1.0), 0.0)
-        active = active & (rz_next > 1e-16 * size)
+        active = active & (rz_next > QUADRATURE_TOL * size)
         alphas.append(alpha)
         betas.append(np.where(active, beta, 0.0))
         if not np.any(active):
