@@ -7,10 +7,11 @@ import re
 import pyarrow.parquet as pq
 import pytest
 
-from bmcg.bench import NAMES, Limits, Request, draw, run_bench, running
+from bmcg.bench import NAMES, Limits, Request, draw, measuring, run_bench, running
 from bmcg.bench.experiments import EXPERIMENTS, Case, Experiment
 from bmcg.bench.measuring import NOT_RUN, OK, Cell, fitted, measure
 from bmcg.bench.methods import Entry, bmcg_entries
+from bmcg.bench.store import finished
 from bmcg.bench.workers import run_cells
 from bmcg.datasets import graph_low_rank
 
@@ -168,3 +169,18 @@ def test_only_where_the_pattern_says_something_is_it_a_feature(pattern, posterio
 def test_ratings_alone_offer_their_pattern():
     offered = {name: {c.pattern for c in make(False).cases} for name, make in EXPERIMENTS.items()}
     assert {name for name, found in offered.items() if True in found} == {"recommendation"}
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "seconds", "stands"),
+    [
+        ("ok", None, 10.0, True),
+        ("not run", "time", 10.0, False),
+        ("failed", "stopped after 600 s", 600.0, True),
+        ("failed", "stopped after 600 s", 601.0, False),
+        ("failed", "needs too much memory: 600 s", 1e9, True),
+    ],
+)
+def test_a_stopped_cell_is_measured_again_when_it_may_take_longer(status, reason, seconds, stands):
+    assert finished({"status": status, "reason": reason}, seconds) is stands
+    assert measuring.stopped(600.4)["reason"] == "stopped after 600 s"

@@ -146,6 +146,11 @@ def unfinished(status: str, reason: str) -> dict[str, Any]:
     return {"status": status, "reason": reason}
 
 
+def stopped(seconds: float) -> dict[str, Any]:
+    """The result of a cell that took longer than it was given."""
+    return unfinished(FAILED, f"stopped after {seconds:.0f} s")
+
+
 def _scored(cell: Cell, data: Dataset, model: MatrixCompleter) -> dict[str, Any]:
     predicted = model.fitted_.mean(data.test_rows, data.test_cols)
     if not np.isfinite(predicted).all():

@@ -134,7 +134,7 @@ def _run_experiment(experiment: Experiment, request: Request, say: Say) -> None:
         cell
         for cell in cells
         if cell.place not in kept
-        or not finished(kept[cell.place])
+        or not finished(kept[cell.place], request.limits.seconds)
         or not same_settings(cell, kept[cell.place])
     ]
     say(f"{experiment.name}: {len(todo)} of {len(cells)} cells to measure")

@@ -8,6 +8,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -134,9 +135,14 @@ def read(path: Path) -> list[Row]:
     return pq.read_table(path).to_pylist()
 
 
-def finished(row: Row) -> bool:
-    """Whether a result stands; what was left out for lack of time or data does not."""
-    return row["status"] != NOT_RUN
+def finished(row: Row, seconds: float) -> bool:
+    """Whether a result stands.
+
+    What was left out for lack of time or data does not, nor does a cell that was stopped after
+    fewer than the seconds it may take now.
+    """
+    before = re.fullmatch(r"stopped after (\d+) s", row["reason"] or "")
+    return row["status"] != NOT_RUN and not (before and float(before[1]) < round(seconds))
 
 
 @cache

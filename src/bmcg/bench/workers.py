@@ -15,7 +15,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from .measuring import FAILED, NOT_RUN, Cell, measure, unfinished
+from .measuring import FAILED, NOT_RUN, Cell, measure, stopped, unfinished
 
 GIB = 2**30
 Done = Callable[[Cell, dict[str, Any]], None]
@@ -119,7 +119,7 @@ class _Worker:
             while not self._pipe.poll(0.2):
                 if stop.is_set() or time.monotonic() - begin > seconds:
                     self.end()
-                    return unfinished(FAILED, f"stopped after {seconds:.0f} s")
+                    return stopped(seconds)
             return self._pipe.recv()
         except (EOFError, OSError):
             self.end()
