@@ -141,7 +141,7 @@ def finished(row: Row, seconds: float) -> bool:
     What was left out for lack of time or data does not, nor does a cell that was stopped after
     fewer than the seconds it may take now.
     """
-    before = re.fullmatch(r"stopped after (\d+) s", row["reason"] or "")
+    before = re.fullmatch(r"stopped after (\d+) s", row.get("reason") or "")
     return row["status"] != NOT_RUN and not (before and float(before[1]) < round(seconds))
 
 
