@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bmcg.kernels import cpu, reference, vectors
+from bmcg.kernels import cpu, reference, threads, vectors
 from bmcg.kernels.grams import gram_and_sums
+from bmcg.kernels.moments import expected_trace, precision_blocks, second_moments
 from bmcg.kernels.passes import (
     Side,
     affine_sums,
@@ -74,7 +75,7 @@ def test_affine_sums_match_their_twin_in_the_vectors_precision(k, kind):
                                                 ((90, 5, 3), 3), ((0, 4), 2)])  # fmt: skip
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_passes_over_vectors_are_their_formulas(kind, shape, systems, n_jobs, monkeypatch):
-    monkeypatch.setattr(vectors, "CHUNK_WORK", 200)  # several chunks of so few numbers
+    monkeypatch.setattr(threads, "EVEN_WORK", 200)  # several chunks of so few numbers
     rng = np.random.default_rng(0)
     x, r, p, q = (rng.normal(size=shape).astype(kind) for _ in range(4))
     alpha, tol = rng.normal(size=systems), 1e-12 if kind is np.float64 else 1e-5
@@ -84,11 +85,17 @@ def test_passes_over_vectors_are_their_formulas(kind, shape, systems, n_jobs, mo
         dots = vectors.inner(pool, x, r, systems)
         vectors.advance(pool, x, r, p, q, alpha)
         vectors.redirect(pool, p, q, alpha)
+        both = p.copy()
+        vectors.redirect(pool, both, q, alpha, p)
     assert dots.dtype == np.float64
     np.testing.assert_allclose(dots, (X * R).sum(axis=0), rtol=tol, atol=10 * tol)
     np.testing.assert_allclose(x.reshape(X.shape), X + alpha * P, rtol=tol, atol=tol)
     np.testing.assert_allclose(r.reshape(X.shape), R - alpha * Q, rtol=tol, atol=tol)
     np.testing.assert_allclose(p.reshape(X.shape), Q + alpha * P, rtol=tol, atol=tol)
+    turned = p.astype(float).reshape(X.shape)
+    np.testing.assert_allclose(
+        both.reshape(X.shape), Q + turned + alpha * turned, rtol=tol, atol=4 * tol
+    )
 
 
 @pytest.mark.parametrize("shape", [(30, 4), (30, 4, 3)])
@@ -215,3 +222,45 @@ def test_chunks_cover_all_rows_once_and_share_the_work():
 def test_a_senseless_number_of_threads_is_refused(bad):
     with pytest.raises(ValueError, match="n_jobs"):
         count_jobs(bad)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 8])
+@pytest.mark.parametrize("n", [0, 1, 40])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_passes_over_blocks_are_their_formulas(k, n, n_jobs, monkeypatch):
+    monkeypatch.setattr(threads, "EVEN_WORK", 100)
+    rng = np.random.default_rng(k)
+    F, lam, own = rng.normal(size=(n, k)), rng.random(k), rng.random(n)
+    C, G = rng.normal(size=(2, n, k * (k + 1) // 2))
+    r, s = np.tril_indices(k)
+    moments = F[:, r] * F[:, s] + C
+    with workers(n_jobs) as pool:
+        found = second_moments(pool, F, C)
+        single = second_moments(pool, F, C, np.float32)
+        trace = expected_trace(pool, G, F, C)
+        blocks = precision_blocks(pool, 0.7, G, own, lam)
+    np.testing.assert_allclose(found, moments, rtol=1e-13, atol=1e-13)
+    assert single.dtype == np.float32
+    np.testing.assert_array_equal(single, found.astype(np.float32))
+    whole = np.einsum("irs,irs->", reference.unpack(G), reference.unpack(moments))
+    np.testing.assert_allclose(trace, whole, rtol=1e-11, atol=1e-11)
+    dense = 0.7 * reference.unpack(G) + own[:, None, None] * np.diag(lam)
+    np.testing.assert_allclose(reference.unpack(blocks), dense, rtol=1e-13, atol=1e-13)
+
+
+def test_a_failure_in_a_thread_reaches_the_caller_after_all_have_stopped():
+    running = []
+
+    def work(i):
+        running.append(i)
+        if i == 3:
+            raise ArithmeticError("three")
+        return i
+
+    with workers(3) as pool:
+        assert pool.map(lambda i: i * i, range(50)) == [i * i for i in range(50)]
+        with pytest.raises(ArithmeticError, match="three"):
+            pool.map(work, range(50))
+        count = len(running)
+        assert pool.map(lambda i: i, range(4)) == [0, 1, 2, 3]
+        assert len(running) == count

@@ -61,3 +61,23 @@ def test_running_out_of_steps_is_said():
 def test_a_zero_right_hand_side_gives_zero():
     found = conjugate_gradient(lambda x: 2 * x, np.zeros((4, 2)), systems=2)
     np.testing.assert_array_equal(found.x, 0)
+
+
+@pytest.mark.parametrize("systems", [1, 3])
+@pytest.mark.parametrize("steps", [1, 4, 60])
+def test_what_is_left_of_the_preconditioner_takes_the_same_steps(systems, steps):
+    rng = np.random.default_rng(5)
+    Q, b, start = spd(rng, 20) + np.eye(20), rng.normal(size=(20, 3)), rng.normal(size=(20, 3))
+    D = np.diag(Q)[:, None]
+    options = {"start": start, "systems": systems, "max_steps": steps}
+    plain = conjugate_gradient(lambda x: Q @ x, b, precondition=lambda r: r / D, **options)
+    split = conjugate_gradient(
+        lambda x: Q @ x,
+        b,
+        precondition=lambda r: r / D,
+        remainder=lambda z: Q @ z - D * z,
+        **options,
+    )
+    assert plain.steps == split.steps
+    np.testing.assert_allclose(split.x, plain.x, rtol=1e-7, atol=1e-9)
+    assert split.gain == pytest.approx(plain.gain, rel=1e-9)

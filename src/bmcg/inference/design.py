@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import passes
+from ..kernels.grams import gram_and_sums
+from ..kernels.moments import second_moments
 from ..kernels.passes import Side
 from ..kernels.reference import packed_diagonal
-from .families import Family, outer_packed
+from .families import Family
 from .state import Factors
 
 Array = NDArray[np.float64]
@@ -101,13 +103,11 @@ def sums(family: Family, side: Side, other: Factors, biased: bool) -> Sums:
     V, C = partner_mean(other, biased), partner_cov(family, other, biased)
     K = V.shape[1]
     if family == "column":
-        G = passes.gram_blocks(side, V)
+        G, h = gram_and_sums(side, V)
         G[:, packed_diagonal(K)] += passes.row_sums(side, C)
     else:
-        moments = outer_packed(V.astype(side.storage, copy=False))
-        moments += C
-        G = passes.row_sums(side, moments)
-    h = passes.weighted_sums(side, V)
+        G = passes.row_sums(side, second_moments(side.pool, V, C, side.storage))
+        h = passes.weighted_sums(side, V)
     total = float(np.einsum("p,p->", side.values, side.values))
     if not biased:
         return Sums(G, h, total)

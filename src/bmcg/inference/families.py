@@ -16,7 +16,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.moments import expected_trace
 from ..kernels.reference import packed_diagonal, packed_rank, unpack
+from ..kernels.threads import Workers
 from ..linalg.engines import VarianceEngine
 from ..linalg.spread import Spread
 from ..linalg.system import MeanSystem
@@ -84,11 +86,8 @@ def covariance(
 
 
 def _row_spread(system: MeanSystem) -> Spread:
-    """Rows are independent: the variance of a difference is the sum of the variances."""
-    L = system.prior.precision
     own = system.inverse[:, packed_diagonal(len(system.lam))]
-    edges = own[L.heads] + own[L.tails]
-    return Spread(system.inverse, np.asarray(system.log_det), own, edges)
+    return Spread(system.inverse, np.asarray(system.log_det), own, None)
 
 
 def data_precision(family: Family, G: Array, tau: float) -> Array:
@@ -110,13 +109,12 @@ def product_sum(G: Array, C: Array) -> Array:
     return out
 
 
-def expected_quadratic(G: Array, factors: Factors) -> float:
+def expected_quadratic(pool: Workers, G: Array, factors: Factors) -> float:
     """Σ_i tr(G_i ⟨u_i u_iᵀ⟩) for packed G (n, k(k+1)/2)."""
+    if not factors.is_column:
+        return expected_trace(pool, G, factors.rows, factors.cov)
     r, s = np.tril_indices(factors.rank)
     twice = np.where(r == s, 1.0, 2.0)
     total = np.einsum("it,it->t", G, outer_packed(factors.rows)) @ twice
-    if factors.is_column:
-        total += np.einsum("ir,ir->", G[:, packed_diagonal(factors.rank)], factors.cov)
-    else:
-        total += np.einsum("it,it->t", G, factors.cov) @ twice
+    total += np.einsum("ir,ir->", G[:, packed_diagonal(factors.rank)], factors.cov)
     return float(total)

@@ -169,8 +169,11 @@ def part_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array
     stack, U = model.stack, update.factors.mean
     if model.features is not None:
         return _drawn_energies(model, half, update, lam)
-    steps = (U[stack.heads] - U[stack.tails]) ** 2 + update.spread.edges
-    ridge = float(((U**2 + update.spread.nodes) @ lam).sum())
+    between, nodes = update.spread.edges, update.spread.nodes
+    if between is None:
+        between = nodes[stack.heads] + nodes[stack.tails]
+    steps = (U[stack.heads] - U[stack.tails]) ** 2 + between
+    ridge = float(((U**2 + nodes) @ lam).sum())
     return Energies(_positive(stack.weights @ (steps @ lam)), ridge, 0.0, ())
 
 

@@ -20,6 +20,10 @@ from .state import Factors, Gamma, State
 Array = NDArray[np.float64]
 
 
+# Below this share of its largest term, the expanded squared error has too few digits left.
+CANCELLED = 1e-4
+
+
 @dataclass(frozen=True)
 class Prior:
     """Hyperparameters: Gamma shape and rate of the noise and of the column precisions."""
@@ -124,15 +128,18 @@ def expected_squared_error(
 ) -> float:
     """⟨‖Ω∘(M − UVᵀ)‖²⟩, from the side updated last.
 
-    The expanded square loses digits once the noise is small against the data; it is never
-    below the residual of the means, which is summed directly.
+    The expanded square loses digits once the noise is small against the data. It is never
+    below the residual of the means, which is summed directly where digits are few.
     """
     U, found = update.factors, update.sums
+    linear = float(np.einsum("ir,ir->", U.rows, found.targets))
+    quadratic = families.expected_quadratic(half.side.pool, found.grams, U)
+    expanded = found.squares - 2.0 * linear + quadratic
+    if expanded > CANCELLED * found.squares:
+        return expanded
     error = passes.squared_error(
         half.side, design.own_mean(U, biased), design.partner_mean(other, biased)
     )
-    linear = float(np.einsum("ir,ir->", U.rows, found.targets))
-    expanded = found.squares - 2.0 * linear + families.expected_quadratic(found.grams, U)
     return max(expanded, error)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import LANES, _cholesky_lanes, _fast
+from .blocks import LANES, _cholesky_lanes
+from .jit import fast
 from .passes import _lane_bounds
 from .threads import Workers
 
@@ -34,13 +35,13 @@ def draw_rows(pool: Workers, P: Array, h: Array, z: Array) -> Array:
     return out
 
 
-@_fast
+@fast
 def _draw_rows(P, h, z, out, start, stop):  # type: ignore[no-untyped-def]
     width, k = P.shape[1], h.shape[1]
     L, x, unused = np.zeros((width, LANES)), np.zeros((k, LANES)), np.zeros(LANES)
     for first in range(start, stop, LANES):
         count = min(LANES, stop - first)
-        for b in range(LANES):
+        for b in range(L.shape[1]):
             i = first + min(b, count - 1)
             for q in range(width):
                 L[q, b] = P[i, q]
@@ -57,25 +58,25 @@ def _draw_rows(P, h, z, out, start, stop):  # type: ignore[no-untyped-def]
                 out[first + b, q] = x[q, b]
 
 
-@_fast
+@fast
 def _forward_lanes(L, k, x):  # type: ignore[no-untyped-def]
     """L⁻¹ x in place; the diagonal of L is stored as its reciprocal."""
     for r in range(k):
         t = r * (r + 1) // 2
         for s in range(r):
-            for b in range(LANES):
+            for b in range(L.shape[1]):
                 x[r, b] -= L[t + s, b] * x[s, b]
-        for b in range(LANES):
+        for b in range(L.shape[1]):
             x[r, b] *= L[t + r, b]
 
 
-@_fast
+@fast
 def _backward_lanes(L, k, x):  # type: ignore[no-untyped-def]
     """L⁻ᵀ x in place."""
     for r in range(k - 1, -1, -1):
         t = r * (r + 1) // 2
-        for b in range(LANES):
+        for b in range(L.shape[1]):
             x[r, b] *= L[t + r, b]
         for s in range(r):
-            for b in range(LANES):
+            for b in range(L.shape[1]):
                 x[s, b] -= L[t + s, b] * x[r, b]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import _fast
+from .jit import fast
 from .passes import Side
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ def gram_and_sums(side: Side, F: Array) -> tuple[Array, Array]:
     return blocks, sums
 
 
-@_fast
+@fast
 def _gram_and_sums(  # type: ignore[no-untyped-def]
     indptr, indices, values, F, blocks, sums, start, stop
 ):
@@ -72,7 +72,7 @@ def _gram_and_sums(  # type: ignore[no-untyped-def]
             t += r + 1
 
 
-@_fast
+@fast
 def _few(indices, values, F, block, total, first, end):  # type: ignore[no-untyped-def]
     k = F.shape[1]
     block[:] = 0.0
@@ -87,7 +87,7 @@ def _few(indices, values, F, block, total, first, end):  # type: ignore[no-untyp
             t += r + 1
 
 
-@_fast
+@fast
 def _gather(indices, values, F, T, first, count):  # type: ignore[no-untyped-def]
     """Factors and values of some observations as columns of T: four at a time, then the rest."""
     k = F.shape[1]
@@ -109,7 +109,7 @@ def _gather(indices, values, F, T, first, count):  # type: ignore[no-untyped-def
         p += 1
 
 
-@_fast
+@fast
 def _tile(T, S, r, s, count):  # type: ignore[no-untyped-def]
     """S[r:r+2, s:s+4] += T[r:r+2] T[s:s+4]ᵀ over the first `count` columns."""
     a, b, w, x, y, z = T[r], T[r + 1], T[s], T[s + 1], T[s + 2], T[s + 3]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import _fast
+from .jit import fast
 from .threads import Workers, chunk_bounds
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ def edge_spread(
     return out
 
 
-@_fast
+@fast
 def _edge_spread(heads, tails, z, out, start, stop):  # type: ignore[no-untyped-def]
     _, k, count = z.shape
     for e in range(start, stop):
@@ -84,7 +84,7 @@ def _edge_spread(heads, tails, z, out, start, stop):  # type: ignore[no-untyped-
             out[e, r] = total / count
 
 
-@_fast
+@fast
 def _local_estimate(indptr, indices, data, D, lam, z, Qz, value, error, start, stop):  # type: ignore[no-untyped-def]
     n, k, count = z.shape
     place = np.full(n, -1, np.int32)
@@ -114,7 +114,7 @@ def _local_estimate(indptr, indices, data, D, lam, z, Qz, value, error, start, s
             error[i, r] = math.sqrt(squares / max(count - 1, 1) / count)
 
 
-@_fast
+@fast
 def _gather(indptr, indices, data, i, nodes, place, A):  # type: ignore[no-untyped-def]
     """L over the neighbours of i and, last, i itself, into A; returns how many they are."""
     size = 0
@@ -138,7 +138,7 @@ def _gather(indptr, indices, data, i, nodes, place, A):  # type: ignore[no-untyp
     return size
 
 
-@_fast
+@fast
 def _last_column_of_inverse(L, size, w):  # type: ignore[no-untyped-def]
     """w = A⁻¹ e for the last unit vector e; the lower triangle of A is in L, and is lost."""
     for a in range(size):

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import cpu
-from .threads import Workers, chunk_bounds
+from .blocks import LANES
+from .threads import Workers, chunk_bounds, even_bounds
 
 Array = NDArray[np.float64]
 
@@ -141,7 +142,7 @@ def block_product(
     """B_i x_i for packed symmetric blocks B (n, k(k+1)/2) and X (n, k), into `out` if given."""
     found = np.empty(X.shape, X.dtype) if out is None else out
     pool.over_rows(
-        lambda a, b: kernels.block_product(B, X, found, a, b), _even_bounds(len(X), B.shape[1])
+        lambda a, b: kernels.block_product(B, X, found, a, b), even_bounds(len(X), B.shape[1])
     )
     return found
 
@@ -160,7 +161,7 @@ def cholesky_blocks(pool: Workers, P: Array, kernels: Any = cpu) -> Array:
     """Lower Cholesky factors (n, k(k+1)/2) of packed positive semidefinite blocks."""
     out = np.empty(P.shape)
     work = P.shape[1] * max(1, int(np.sqrt(P.shape[1])))
-    pool.over_rows(lambda a, b: kernels.cholesky_blocks(P, out, a, b), _even_bounds(len(P), work))
+    pool.over_rows(lambda a, b: kernels.cholesky_blocks(P, out, a, b), even_bounds(len(P), work))
     return out
 
 
@@ -171,7 +172,7 @@ def block_products(
     found = np.empty(X.shape, X.dtype) if out is None else out
     work = B.shape[1] * X.shape[2]
     pool.over_rows(
-        lambda a, b: kernels.block_products(B, X, found, a, b), _even_bounds(len(X), work)
+        lambda a, b: kernels.block_products(B, X, found, a, b), even_bounds(len(X), work)
     )
     return found
 
@@ -180,15 +181,11 @@ def lower_products(pool: Workers, L: Array, X: Array, kernels: Any = cpu) -> Arr
     """L_i X_i for packed lower triangles L (n, k(k+1)/2) and X (n, k, s)."""
     out = np.empty(X.shape)
     work = L.shape[1] * X.shape[2]
-    pool.over_rows(lambda a, b: kernels.lower_products(L, X, out, a, b), _even_bounds(len(X), work))
+    pool.over_rows(lambda a, b: kernels.lower_products(L, X, out, a, b), even_bounds(len(X), work))
     return out
 
 
-def _even_bounds(n: int, work: int) -> NDArray[np.int64]:
-    return chunk_bounds(np.full(n, work, dtype=np.int64))
-
-
 def _lane_bounds(n: int, work: int) -> NDArray[np.int64]:
-    """Chunks of whole groups of `cpu.LANES` blocks: part of a group costs as much as all of it."""
-    groups = _even_bounds(-(-n // cpu.LANES), work * cpu.LANES)
-    return np.minimum(groups * cpu.LANES, n)
+    """Chunks of whole groups of `LANES` blocks: part of a group costs as much as all of it."""
+    groups = even_bounds(-(-n // LANES), work * LANES)
+    return np.minimum(groups * LANES, n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import _fast
+from .jit import fast
 from .passes import Side
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ def rank_one_shift(side: Side, E: Array, order: NDArray[np.intp], change: Array,
     )
 
 
-@_fast
+@fast
 def _residuals(indptr, indices, values, U, V, out, start, stop):  # type: ignore[no-untyped-def]
     k = U.shape[1]
     for i in range(start, stop):
@@ -84,7 +84,7 @@ def _residuals(indptr, indices, values, U, V, out, start, stop):  # type: ignore
             out[p] = values[p] - dot
 
 
-@_fast
+@fast
 def _residual_sums(  # type: ignore[no-untyped-def]
     indptr, indices, values, U, V, out, squares, start, stop
 ):
@@ -118,7 +118,7 @@ def _residual_sums(  # type: ignore[no-untyped-def]
         squares[i] = total
 
 
-@_fast
+@fast
 def _moments(indptr, indices, E, order, a, b, c, d, start, stop):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         first, second = 0.0, 0.0
@@ -130,7 +130,7 @@ def _moments(indptr, indices, E, order, a, b, c, d, start, stop):  # type: ignor
         d[i] = second
 
 
-@_fast
+@fast
 def _shift(indptr, indices, E, order, change, b, start, stop):  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         for p in range(indptr[i], indptr[i + 1]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 T = TypeVar("T")
 
-# Below this many elementary operations a hand-over to a thread costs more than it saves.
+# Operations of a chunk: a call costs as much as some ten thousand of them.
 CHUNK_WORK = 1 << 20
+# Of chunks whose rows are all alike, of which a few a thread are enough.
+EVEN_WORK = 1 << 18
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -54,6 +56,12 @@ def chunk_bounds(work: NDArray[np.int64], size: int = CHUNK_WORK) -> NDArray[np.
     return np.unique(np.concatenate(([0], cuts[cuts < n], [n]))).astype(np.int64)
 
 
+def even_bounds(n: int, work: int) -> NDArray[np.int64]:
+    """Cuts of n rows of `work` operations each, as `chunk_bounds` makes them."""
+    step = max(1, EVEN_WORK // max(1, work))
+    return np.append(np.arange(0, n, step), n).astype(np.int64)
+
+
 class Workers:
     """A pool that maps a function over chunks, in order; one thread means no pool at all."""
 
@@ -63,11 +71,30 @@ class Workers:
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         """`function` of each item, results in the items' order."""
-        if self.n_threads == 1 or len(items) < 2:
+        n = len(items)
+        if self.n_threads == 1 or n < 2:
             return [function(item) for item in items]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bmcg")
-        return list(self._pool.map(function, items))
+        results: list[Any] = [None] * n
+        # One hand-over a thread, not one a chunk: each takes the next chunk until none is left.
+        places = iter(range(n))
+
+        def work() -> None:
+            for i in places:
+                results[i] = function(items[i])
+
+        helpers = [self._pool.submit(work) for _ in range(min(self.n_threads, n) - 1)]
+        try:
+            work()
+        finally:
+            # Also where this thread failed: nobody may write to arrays that are given up.
+            for _ in places:
+                pass
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
+        return results
 
     def over_rows(self, function: Callable[[int, int], T], bounds: NDArray[np.int64]) -> list[T]:
         """`function(start, stop)` over consecutive bounds."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cpu import _fast
-from .threads import CHUNK_WORK, Workers
+from .jit import fast
+from .threads import Workers, even_bounds
 
 Array = NDArray[np.float64]
 
@@ -42,11 +42,21 @@ def advance(
     pool.over_rows(lambda a, b: _advance(X, R, P, Q, wide, a, b), _bounds(X))
 
 
-def redirect(pool: Workers, p: NDArray[Any], z: NDArray[Any], beta: Array) -> None:
-    """p = z + β p in place, β (systems,)."""
+def redirect(
+    pool: Workers,
+    p: NDArray[Any],
+    z: NDArray[Any],
+    beta: Array,
+    more: NDArray[Any] | None = None,
+) -> None:
+    """p = z + β p in place, or p = z + more + β p; β (systems,)."""
     P, Z = _flat(p), _flat(z)
     wide = _wide(beta, P)
-    pool.over_rows(lambda a, b: _redirect(P, Z, wide, a, b), _bounds(P))
+    if more is None:
+        pool.over_rows(lambda a, b: _redirect(P, Z, wide, a, b), _bounds(P))
+        return
+    M = _flat(more)
+    pool.over_rows(lambda a, b: _redirect_sum(P, Z, M, wide, a, b), _bounds(P))
 
 
 def couple(
@@ -70,11 +80,10 @@ def _wide(alpha: Array, like: NDArray[Any]) -> NDArray[Any]:
 
 
 def _bounds(a: NDArray[Any]) -> NDArray[np.int64]:
-    step = max(1, CHUNK_WORK // (8 * max(1, a.shape[1])))
-    return np.append(np.arange(0, len(a), step), len(a))
+    return even_bounds(len(a), 8 * a.shape[1])
 
 
-@_fast
+@fast
 def _couple(Y, X, own, lam, out, start, stop):  # type: ignore[no-untyped-def]
     """out_i += λ (y_i − own_i x_i): Y, X and out (m, w), own (m,), lam (w,)."""
     for i in range(start, stop):
@@ -84,7 +93,7 @@ def _couple(Y, X, own, lam, out, start, stop):  # type: ignore[no-untyped-def]
             acc[q] += lam[q] * (y[q] - c * x[q])
 
 
-@_fast
+@fast
 def _inner(A, B, out, start, stop):  # type: ignore[no-untyped-def]
     """out_q += Σ_i a_iq b_iq: A and B (m, w), out (w,) in float64."""
     part = np.zeros(A.shape[1], A.dtype)
@@ -99,7 +108,7 @@ def _inner(A, B, out, start, stop):  # type: ignore[no-untyped-def]
                 part[q] = 0.0
 
 
-@_fast
+@fast
 def _advance(x, r, p, q, alpha, start, stop):  # type: ignore[no-untyped-def]
     """x += α p and r −= α q: all (m, w), alpha (w,)."""
     for i in range(start, stop):
@@ -109,10 +118,19 @@ def _advance(x, r, p, q, alpha, start, stop):  # type: ignore[no-untyped-def]
             ri[t] -= alpha[t] * qi[t]
 
 
-@_fast
+@fast
 def _redirect(p, z, beta, start, stop):  # type: ignore[no-untyped-def]
     """p = z + β p: p and z (m, w), beta (w,)."""
     for i in range(start, stop):
         pi, zi = p[i], z[i]
         for t in range(len(beta)):
             pi[t] = zi[t] + beta[t] * pi[t]
+
+
+@fast
+def _redirect_sum(p, z, more, beta, start, stop):  # type: ignore[no-untyped-def]
+    """p = z + more + β p: p, z and more (m, w), beta (w,)."""
+    for i in range(start, stop):
+        pi, zi, mi = p[i], z[i], more[i]
+        for t in range(len(beta)):
+            pi[t] = (zi[t] + mi[t]) + beta[t] * pi[t]

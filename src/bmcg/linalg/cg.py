@@ -44,6 +44,7 @@ def conjugate_gradient(
     *,
     start: Array | None = None,
     precondition: Operator = lambda r: r,
+    remainder: Operator | None = None,
     systems: int = 1,
     pool: Workers | None = None,
     residual_tol: float = 1e-10,
@@ -61,6 +62,9 @@ def conjugate_gradient(
         Warm start; zero by default. Every step lowers ½xᵀQx − xᵀb from there.
     precondition : callable
         r to P⁻¹ r.
+    remainder : callable, optional
+        z to (Q − P) z, where that is cheaper than Q z: after z = P⁻¹ r, Q z is r plus this, and
+        Q p follows by recurrence.
     systems : int
         One if the whole array is one vector; s if the last index modulo s tells s systems apart.
     pool : Workers, optional
@@ -83,9 +87,11 @@ def conjugate_gradient(
     z = precondition(r)
     rz = inner(pool, r, z, systems)
     p, gain, steps = z.copy(), 0.0, 0
+    q = None if remainder is None else r + remainder(z)
     small = bool(np.all(rz <= residual_tol**2 * scale))
     while not small and steps < max_steps:
-        q = apply(p)
+        if remainder is None or q is None:
+            q = apply(p)
         curvature = inner(pool, p, q, systems)
         alpha = np.where(curvature > 0, rz / np.where(curvature > 0, curvature, 1.0), 0.0)
         advance(pool, x, r, p, q, alpha)
@@ -95,6 +101,11 @@ def conjugate_gradient(
         z = precondition(r)
         rz_next = inner(pool, r, z, systems)
         small = bool(np.all(rz_next <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
-        redirect(pool, p, z, np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0))
+        beta = np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0)
         rz = rz_next
+        if small:
+            break
+        redirect(pool, p, z, beta)
+        if remainder is not None:
+            redirect(pool, q, remainder(z), beta, r)
     return Solution(x, steps, gain, float(np.sqrt(np.max(rz / scale))), small)

@@ -171,6 +171,7 @@ def _spread(L: Precision, found: SelectedInverse) -> Spread:
 
 def _first_column(L: Precision, found: SelectedInverse) -> tuple[Array, Array]:
     spread = _spread(L, found)
+    assert spread.edges is not None
     return spread.cov[:, 0], spread.edges[:, 0]
 
 

@@ -203,6 +203,7 @@ class MonteCarloEngine:
             rhs,
             start=warm,
             precondition=system.precondition,
+            remainder=system.remainder,
             systems=count,
             pool=self.pool,
             residual_tol=self.tol,

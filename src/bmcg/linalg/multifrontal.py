@@ -1,6 +1,6 @@
 """Sweeps over the tree of fronts: factor, selected inverse, triangular solves.
 
-All kernels take panels of shape (P, K), K matrices with one pattern, and a tuple `lanes` of K
+All kernels take panels of shape (P, K), K matrices with one pattern, and an array `lanes` of K
 zeros, whose length tells the compiler how long the innermost loop is.
 """
 

@@ -21,11 +21,12 @@ class Spread(NamedTuple):
         Log-determinants of the precisions, or of the one joint precision.
     nodes : ndarray of shape (n, k)
         Variances of the rows.
-    edges : ndarray of shape (n_edges, k)
-        Variance of the difference u_a − u_b over each edge.
+    edges : ndarray of shape (n_edges, k) or None
+        Variance of the difference u_a − u_b over each edge; None where rows are independent,
+        so that it is the sum of their variances.
     """
 
     cov: Array
     log_det: Array
     nodes: Array
-    edges: Array
+    edges: Array | None

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import Precision
 from ..kernels import passes
+from ..kernels.moments import precision_blocks
 from ..kernels.passes import Side
-from ..kernels.reference import packed_diagonal
 from ..kernels.threads import Workers
 from ..kernels.vectors import couple
-from .cg import Solution, conjugate_gradient
+from .cg import Operator, Solution, conjugate_gradient
 from .feature_core import FeatureCore, feature_core
 
 Array = NDArray[np.float64]
@@ -313,6 +313,11 @@ class MeanSystem:
             out[n:] /= self._scale(R)
         return out
 
+    @property
+    def remainder(self) -> Operator | None:
+        """What Q adds to the preconditioner; None where that is more than what couples nodes."""
+        return self.neighbours if self.prior.feature_core is None else None
+
     @cached_property
     def _row_diagonal(self) -> Array:
         """diag K of the rows; zero for features, which have no block."""
@@ -360,6 +365,7 @@ class MeanSystem:
             pool=self.pool,
             start=start,
             precondition=self.precondition,
+            remainder=self.remainder,
             gain_tol=gain_tol,
             residual_tol=1e-12,
             max_steps=max_steps,
@@ -379,8 +385,7 @@ def mean_system(
     lam : ndarray of shape (k,)
     prior : SidePrior
     """
-    blocks = tau * grams
-    blocks[:, packed_diagonal(len(lam))] += prior.rows_diagonal[:, None] * lam
+    blocks = precision_blocks(pool, tau, grams, prior.rows_diagonal, lam)
     inverse, logs = passes.invert_blocks(pool, blocks)
     if not np.isfinite(logs).all():
         raise FloatingPointError(
