@@ -27,7 +27,8 @@ from .stopwatch import OPERATIONS, Tally, stopwatch
 
 RANK = 20
 TARGETS: dict[Family, float] = {"row": 12.0, "column": 8.0}
-REPEATS = 7
+# Many: a shared machine is quiet for moments only.
+REPEATS = 25
 
 
 def calls(half: Half, pool: Workers) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
@@ -117,39 +118,55 @@ def breakdown(seconds: float, tally: Tally, rate: float) -> list[list[str]]:
     return rows
 
 
+def sweep_lines(
+    family: Family,
+    halves: tuple[Half, Half],
+    seconds: float,
+    tally: Tally,
+    steps: tuple[int, int],
+    rate: float,
+) -> list[str]:
+    """A sweep against its limit, and where its time went."""
+    limit = tally.total_operations / rate
+    factor, target = seconds / limit, TARGETS[family]
+    engines = "/".join(half.engine.name for half in halves)
+    if family != "row" and isinstance(halves[1].engine, SparseEngine):
+        engines += f", {halves[1].engine.symbolic.flops / 1e9:.3f} GFLOP a column and factor"
+    header = ("where", "calls", "GFLOP", "ms", "% of the sweep", "times the limit")
+    return [
+        f"`{family}` sweep: {1e3 * seconds:.0f} ms for "
+        f"{tally.total_operations / 1e9:.2f} GFLOP, **{factor:.1f} times the limit** of "
+        f"{1e3 * limit:.0f} ms (at most {target:.0f} asked: "
+        f"{'met' if factor <= target else 'missed'}); engines {engines}; "
+        f"{steps[0]} and {steps[1]} steps of conjugate gradients.",
+        table(header, breakdown(seconds, tally, rate)),
+    ]
+
+
 def section(n_jobs: int | None = None) -> str:
     """The tables in Markdown."""
     threads = count_jobs(n_jobs)
     pool = Workers(threads)
     data = datasets.load_movielens_1m()
     graphs = (data.row_graph, data.col_graph)
-    rate = product_rate(threads)
+    found, rates = {}, [product_rate(threads)]
+    with threadpool_limits(1):
+        halves = {f: make_halves(data.observations, graphs, f, RANK, pool) for f in TARGETS}
+        for family in TARGETS:
+            found[family] = measure_sweep(family, *halves[family])
+            # The product is taken before and after: the fastest sets the limit.
+            rates.append(product_rate(threads))
+        rate = max(rates)
+        kernels = kernel_rows(halves["row"][0], pool, rate)
+    header = ("kernel, rows' side", "GFLOP", "ms", "GFLOP/s", "limit, ms", "times the limit")
     parts = [
         f"MovieLens 1M, {len(data.observations)} ratings, 10-NN feature graphs, rank {RANK}, "
         f"{threads} threads. A float64 matrix product of size 2000 runs at "
-        f"{rate / 1e9:.1f} GFLOP/s."
+        f"{rate / 1e9:.1f} GFLOP/s, the best of {len(rates)} rounds; of sweeps and kernels the "
+        f"best of {REPEATS}.",
+        table(header, kernels),
     ]
-    with threadpool_limits(1):
-        rows, cols = make_halves(data.observations, graphs, "row", RANK, pool)
-        header = ("kernel, rows' side", "GFLOP", "ms", "GFLOP/s", "limit, ms", "times the limit")
-        parts.append(table(header, kernel_rows(rows, pool, rate)))
-        for family, target in TARGETS.items():
-            if family != "row":
-                rows, cols = make_halves(data.observations, graphs, family, RANK, pool)
-            seconds, tally, steps = measure_sweep(family, rows, cols)
-            limit = tally.total_operations / rate
-            factor = seconds / limit
-            engines = "/".join(half.engine.name for half in (rows, cols))
-            if family != "row" and isinstance(cols.engine, SparseEngine):
-                engines += f", {cols.engine.symbolic.flops / 1e9:.3f} GFLOP a column and factor"
-            parts.append(
-                f"`{family}` sweep: {1e3 * seconds:.0f} ms for "
-                f"{tally.total_operations / 1e9:.2f} GFLOP, **{factor:.1f} times the limit** of "
-                f"{1e3 * limit:.0f} ms (at most {target:.0f} asked: "
-                f"{'met' if factor <= target else 'missed'}); engines {engines}; "
-                f"{steps[0]} and {steps[1]} steps of conjugate gradients."
-            )
-            header = ("where", "calls", "GFLOP", "ms", "% of the sweep", "times the limit")
-            parts.append(table(header, breakdown(seconds, tally, rate)))
+    for family, (seconds, tally, steps) in found.items():
+        parts += sweep_lines(family, halves[family], seconds, tally, steps, rate)
     pool.close()
     return "\n\n".join(parts)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
+from bmcg.inference import design, families
 from bmcg.kernels import passes
+from bmcg.linalg import system
 from bmcg.linalg.engines import SparseEngine
 
 # Floating-point operations of one call, from its arguments. Symmetric blocks count once.
@@ -27,6 +30,17 @@ OPERATIONS: dict[str, Callable[..., float]] = {
     "lower_products": lambda pool, L, X: X.size * X.shape[1],
     "invert_blocks": lambda pool, P: len(P) * rank(P) ** 3,
     "cholesky_blocks": lambda pool, P: len(P) * rank(P) ** 3 / 3,
+}
+
+# The same of what is not a pass over a side: where it is used, and its operations.
+ELSEWHERE: dict[str, tuple[ModuleType, Callable[..., float]]] = {
+    "gram_and_sums": (
+        design,
+        lambda side, F: len(side.indices) * F.shape[1] * (F.shape[1] + 3),
+    ),
+    "second_moments": (design, lambda pool, F, C, *_: 2 * C.size),
+    "expected_trace": (families, lambda pool, G, F, C: 4 * G.size),
+    "precision_blocks": (system, lambda pool, tau, G, own, lam: G.size + 2 * len(G) * len(lam)),
 }
 
 
@@ -74,8 +88,12 @@ def stopwatch() -> Iterator[Tally]:
         SparseEngine.columns,
         lambda engine, prior, D, lam: engine.symbolic.flops * len(lam),
     )
-    with (
-        patch.multiple(passes, **timed),
-        patch.object(SparseEngine, "columns", lambda *arguments: columns(*arguments)),
-    ):
+    with ExitStack() as patches:
+        patches.enter_context(patch.multiple(passes, **timed))
+        for name, (module, count) in ELSEWHERE.items():
+            counted = tally.timed(name, getattr(module, name), count)
+            patches.enter_context(patch.object(module, name, counted))
+        patches.enter_context(
+            patch.object(SparseEngine, "columns", lambda *arguments: columns(*arguments))
+        )
         yield tally

@@ -8,7 +8,12 @@ import scipy.sparse as sp
 
 from bmcg.kernels import cpu, reference, threads, vectors
 from bmcg.kernels.grams import gram_and_sums
-from bmcg.kernels.moments import expected_trace, precision_blocks, second_moments
+from bmcg.kernels.moments import (
+    expected_trace,
+    log_diagonals,
+    precision_blocks,
+    second_moments,
+)
 from bmcg.kernels.passes import (
     Side,
     affine_sums,
@@ -239,6 +244,7 @@ def test_passes_over_blocks_are_their_formulas(k, n, n_jobs, monkeypatch):
         single = second_moments(pool, F, C, np.float32)
         trace = expected_trace(pool, G, F, C)
         blocks = precision_blocks(pool, 0.7, G, own, lam)
+        logs = log_diagonals(pool, np.exp(G), k)
     np.testing.assert_allclose(found, moments, rtol=1e-13, atol=1e-13)
     assert single.dtype == np.float32
     np.testing.assert_array_equal(single, found.astype(np.float32))
@@ -246,6 +252,8 @@ def test_passes_over_blocks_are_their_formulas(k, n, n_jobs, monkeypatch):
     np.testing.assert_allclose(trace, whole, rtol=1e-11, atol=1e-11)
     dense = 0.7 * reference.unpack(G) + own[:, None, None] * np.diag(lam)
     np.testing.assert_allclose(reference.unpack(blocks), dense, rtol=1e-13, atol=1e-13)
+    diagonal = reference.packed_diagonal(k)
+    np.testing.assert_allclose(logs, G[:, diagonal].sum(axis=0), rtol=1e-12, atol=1e-12)
 
 
 def test_a_failure_in_a_thread_reaches_the_caller_after_all_have_stopped():

@@ -108,10 +108,9 @@ def sums(family: Family, side: Side, other: Factors, biased: bool) -> Sums:
     else:
         G = passes.row_sums(side, second_moments(side.pool, V, C, side.storage))
         h = passes.weighted_sums(side, V)
-    total = float(np.einsum("p,p->", side.values, side.values))
     if not biased:
-        return Sums(G, h, total)
+        return Sums(G, h, side.squares)
     free = K * (K - 1) // 2
     last = G[:, free:]
-    squares = total - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
+    squares = side.squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
     return Sums(np.ascontiguousarray(G[:, :free]), h[:, :-1] - last[:, :-1], squares)

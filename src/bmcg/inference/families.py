@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.moments import expected_trace
+from ..kernels.moments import expected_trace, log_diagonals
 from ..kernels.reference import packed_diagonal, packed_rank, unpack
 from ..kernels.threads import Workers
 from ..linalg.engines import VarianceEngine
@@ -71,7 +71,7 @@ def covariance(
         spread = engine.columns(prior, D, lam)
         energy = np.diag((prior.n_nodes - np.einsum("ir,ir->r", D, spread.cov)) / lam)
         return Covariance(spread, float(spread.log_det.sum()), spread.log_det, energy)
-    conditionals = np.log(system.blocks[:, diagonal]).sum(axis=0)
+    conditionals = log_diagonals(system.pool, system.blocks, len(lam))
     if prior.feature_diagonal is not None:
         conditionals += np.log(prior.feature_diagonal).sum() + prior.n_nodes * np.log(lam)
         conditionals -= len(G) * np.log(lam)
@@ -86,8 +86,7 @@ def covariance(
 
 
 def _row_spread(system: MeanSystem) -> Spread:
-    own = system.inverse[:, packed_diagonal(len(system.lam))]
-    return Spread(system.inverse, np.asarray(system.log_det), own, None)
+    return Spread(system.inverse, np.asarray(system.log_det), None, None)
 
 
 def data_precision(family: Family, G: Array, tau: float) -> Array:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import GraphStack
 from ..kernels import passes
+from ..kernels.reference import packed_diagonal
 from ..linalg.engines import VarianceEngine
 from ..linalg.system import FeatureMap, SidePrior, with_features
 from .updates import FactorUpdate, Half
@@ -170,6 +171,8 @@ def part_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array
     if model.features is not None:
         return _drawn_energies(model, half, update, lam)
     between, nodes = update.spread.edges, update.spread.nodes
+    if nodes is None:
+        nodes = update.spread.cov[:, packed_diagonal(len(lam))]
     if between is None:
         between = nodes[stack.heads] + nodes[stack.tails]
     steps = (U[stack.heads] - U[stack.tails]) ** 2 + between

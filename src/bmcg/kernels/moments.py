@@ -6,6 +6,7 @@ pass over several times.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,28 @@ def precision_blocks(pool: Workers, tau: float, G: Array, own: Array, lam: Array
         even_bounds(len(G), G.shape[1]),
     )
     return out
+
+
+def log_diagonals(pool: Workers, P: Array, k: int) -> Array:
+    """Σ_i log P_i,rr for every r, shape (k,): P (n, k(k+1)/2)."""
+    parts = pool.over_rows(
+        lambda a, b: _log_diagonals(P, k, a, b), even_bounds(len(P), 8 * max(1, k))
+    )
+    return np.sum(parts, axis=0) if parts else np.zeros(k)
+
+
+@fast
+def _log_diagonals(P, k, start, stop):  # type: ignore[no-untyped-def]
+    total, product = np.zeros(k), np.ones(k)
+    for i in range(start, stop):
+        for r in range(k):
+            product[r] *= P[i, r * (r + 1) // 2 + r]
+        # One logarithm for several rows, or before the product leaves the range of numbers.
+        if (i - start) % 4 == 3 or i == stop - 1:
+            for r in range(k):
+                total[r] += math.log(product[r])
+                product[r] = 1.0
+    return total
 
 
 @fast

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ class Side:
     def counts(self) -> NDArray[np.int64]:
         """Observations of each row, shape (n,)."""
         return np.diff(self.indptr)
+
+    @cached_property
+    def squares(self) -> float:
+        """Σ x² over the observed entries."""
+        return float(np.einsum("p,p->", self.values, self.values))
 
     def bounds(self, work: int) -> NDArray[np.int64]:
         """Chunks of rows, where an observation costs `work` operations."""

@@ -80,7 +80,8 @@ def _wide(alpha: Array, like: NDArray[Any]) -> NDArray[Any]:
 
 
 def _bounds(a: NDArray[Any]) -> NDArray[np.int64]:
-    return even_bounds(len(a), 8 * a.shape[1])
+    # Short passes: a hand-over is worth tens of thousands of numbers.
+    return even_bounds(len(a), 2 * a.shape[1])
 
 
 @fast

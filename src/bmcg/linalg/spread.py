@@ -19,8 +19,8 @@ class Spread(NamedTuple):
         Variances of each column, or packed diagonal blocks.
     log_det : ndarray of shape (k,) or ()
         Log-determinants of the precisions, or of the one joint precision.
-    nodes : ndarray of shape (n, k)
-        Variances of the rows.
+    nodes : ndarray of shape (n, k) or None
+        Variances of the rows; None where rows are independent, so that the blocks have them.
     edges : ndarray of shape (n_edges, k) or None
         Variance of the difference u_a − u_b over each edge; None where rows are independent,
         so that it is the sum of their variances.
@@ -28,5 +28,5 @@ class Spread(NamedTuple):
 
     cov: Array
     log_det: Array
-    nodes: Array
+    nodes: Array | None
     edges: Array | None
