@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 # Operations of a chunk: a call costs as much as some ten thousand of them.
-CHUNK_WORK = 1 << 21
+CHUNK_WORK = 1 << 20
 # Of chunks whose rows are all alike, of which a few a thread are enough.
 EVEN_WORK = 1 << 18
 
