@@ -289,9 +289,9 @@ One setting for all: `BMCG(value_range="observed")` with the graphs of the data 
 `row_features="pattern", col_features="pattern"`. No fit looks at a test entry and nothing is tuned
 for a data set; but rules of the library (when a component is dropped, when biases are used, that
 strengths are always learned, which posterior goes with features, when features are left out) were
-drawn up with test errors of these sets, and of the users without ratings below, in view. Fits ran on
-one core each, beside other work. Cells of commits 7fd8bdbd and 1f194055 ended after two sweeps of
-little gain in a row, later ones by the trend of the bound (decision 019).
+drawn up with test errors of these sets, and of the users without ratings below, in view. Fits ran
+on one core each, beside other work. Cells of commits 7fd8bdbd and 1f194055 ended after two sweeps
+of little gain in a row, later ones by the trend of the bound (decision 019).
 
 {ratings}
 
