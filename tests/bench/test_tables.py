@@ -126,3 +126,21 @@ def test_the_cross_mask_leaves_whole_rows_and_columns_out():
     assert (~mask).all(axis=1).sum() == (~mask).all(axis=0).sum() == 32
     rows, cols = mask.any(axis=1), mask.any(axis=0)
     np.testing.assert_array_equal(mask, np.outer(rows, cols))
+
+
+def test_the_rival_is_the_one_we_fare_worst_against_on_common_seeds():
+    case = EXPERIMENTS["synthetic"](True).cases[0]
+
+    def row(label, seed, value, status="ok"):
+        place = {"group": case.group, "case": case.name, "label": label, "seed": seed}
+        rest = {"status": status, "reason": "why", "seconds": 1.0, "quick": True}
+        return {**place, **rest, case.metric: value}
+
+    rows = [row("ours", 0, 2.0), row("ours", 1, 8.0), row("even", 0, 4.0), row("even", 1, 4.0)]
+    rows += [row("lucky", 0, 2.5), row("absent", 0, None, "failed")]
+    summary = Summary(EXPERIMENTS["synthetic"](True), rows)
+    # Means over all seeds, 5.0 against 2.5, would compare different data.
+    found = summary.rival(case, "ours", ["lucky", "absent"])
+    assert found == ("lucky", 2.0, 2.5, 1)
+    assert summary.rival(case, "ours", ["even", "lucky"]) == ("even", 5.0, 4.0, 2)
+    assert summary.rival(case, "ours", ["absent"]) is None

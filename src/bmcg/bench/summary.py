@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Figure:
         Seeds that were asked for.
     reason : str
         Why the others have none.
+    by_seed : dict of int to float
     """
 
     mean: float | None
@@ -41,6 +42,16 @@ class Figure:
     n: int
     asked: int
     reason: str
+    by_seed: dict[int, float] = field(default_factory=dict)
+
+
+class Rival(NamedTuple):
+    """Another method beside ours: means over the seeds that both have."""
+
+    label: str
+    ours: float
+    theirs: float
+    n_seeds: int
 
 
 class Summary:
@@ -110,6 +121,24 @@ class Summary:
             return None
         return min(known) if LOWER_IS_BETTER[case.metric] else max(known)
 
+    def rival(self, case: Case, label: str, others: list[str]) -> Rival | None:
+        """The method that a row fares worst against, each over the seeds that both have."""
+        own = self.figure(case, label)
+        if own is None:
+            return None
+        found = []
+        for other in others:
+            figure = self.figure(case, other)
+            seeds = sorted(own.by_seed.keys() & figure.by_seed.keys()) if figure else []
+            if figure is not None and seeds:
+                means = [float(np.mean([f.by_seed[s] for s in seeds])) for f in (own, figure)]
+                found.append(Rival(other, means[0], means[1], len(seeds)))
+        if not found:
+            return None
+        # Errors compare by their ratio, decibels by their difference.
+        return max(found, key=lambda r: r.theirs - r.ours if case.metric == "psnr" else
+                   r.ours / r.theirs if r.theirs else np.inf)  # fmt: skip
+
 
 def _figure(rows: list[Row], metric: str) -> Figure:
     done = [row for row in rows if row["status"] == OK]
@@ -127,4 +156,5 @@ def _figure(rows: list[Row], metric: str) -> Figure:
         n=len(done),
         asked=len(rows),
         reason="; ".join(reasons),
+        by_seed={row["seed"]: row[metric] for row in done},
     )

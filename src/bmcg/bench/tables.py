@@ -8,7 +8,7 @@ from .experiments import LOWER_IS_BETTER, METRIC_NAMES, Case
 from .measuring import NOT_RUN
 from .methods import OURS_LABEL
 from .published import Reference, references
-from .summary import Figure, Summary
+from .summary import Figure, Rival, Summary
 
 
 def page(summary: Summary) -> str:
@@ -118,17 +118,23 @@ def _checks(summary: Summary) -> list[str]:
             if figure is None or figure.mean is None:
                 continue
             others = [label for label in summary.labels(group) if not label.startswith("BMCG (")]
-            rival = summary.best(case, others)
+            rival = summary.rival(case, OURS_LABEL, others)
             printed = summary.published(case, OURS_LABEL)
             cells = [group, case.name, number(figure.mean, case.metric)]
             cells.append("–" if printed is None else _against(figure.mean, printed, case.metric))
-            cells.append("–" if rival is None else _against(figure.mean, rival, case.metric))
+            cells.append("–" if rival is None else _beside(rival, case.metric, figure.n))
             lines.append(_line(cells))
     if not lines:
         return []
     head = ["table", "column", OURS_LABEL, "against the paper's BMCG", "against our best other"]
     return ["## Our setting against others",
             "\n".join([_line(head), "|---" * len(head) + "|", *lines])]  # fmt: skip
+
+
+def _beside(rival: Rival, metric: str, n_seeds: int) -> str:
+    """Against the method we fare worst with; on how many seeds, where they are fewer than ours."""
+    seeds = "" if rival.n_seeds == n_seeds else f" (seeds: {rival.n_seeds})"
+    return f"{rival.label} {_against(rival.ours, rival.theirs, metric)}{seeds}"
 
 
 def _against(ours: float, other: float, metric: str) -> str:
