@@ -167,7 +167,8 @@ def without_idle_graphs(question: _Question, fit: Fit) -> Fit:
         _with_idle(side, given.stack)
         for side, given in zip((best.rows, best.cols), sides, strict=True)
     )
-    return replace(best, rows=rows, cols=cols)
+    # The course of the fit stays what it was; only what it left behind is simpler.
+    return replace(best, rows=rows, cols=cols, trace=fit.trace, ranks=fit.ranks)
 
 
 def _refit(
