@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -159,6 +160,55 @@ def test_a_useless_graph_alone_leaves_the_fit_without_graphs(posterior):
     entries[entries == 0] = np.nan
     linked = model.fold_in(entries, row_edges=links).complete()
     np.testing.assert_array_equal(linked, model.fold_in(entries).complete())
+
+
+def test_an_estimated_bound_that_fell_is_not_hopeless_where_it_has_arrived(monkeypatch):
+    """And one that is short of its target is, once it gains too little or falls."""
+    data, _, useless = smooth_ratings(1)
+    given = (
+        SideInput(stack_graphs([useless], 80, ["useless"]), 0.1),
+        SideInput(stack_graphs([], 50), 1.0),
+    )
+    settings = Settings(family="column", learn=True, max_sweeps=200)
+    fit = running.run(data, *given, settings, pool=POOL)
+    asked = []
+
+    def listening(*arguments, callback, **options):
+        asked.append(callback)
+        return fit
+
+    monkeypatch.setattr(doubt, "run", listening)
+    question = doubt._Question(data, given, settings, POOL)
+    stacks = [side.stack for side in given]
+    doubt._refit(question, stacks, fit, 0, "useless", -100.0)
+    answers = [
+        asked[0](SimpleNamespace(sweep=sweep, elbo=elbo, gain=gain))
+        for sweep, elbo, gain in (
+            (9, -97, -2),
+            (9, -103, -2),
+            (9, -103, 1),
+            (9, -130, 1),
+            (2, -130, 1),
+        )
+    ]
+    assert answers == [False, True, False, True, False]
+
+
+def test_an_interrupt_within_a_question_ends_them_all(monkeypatch):
+    """A fit hands back what it has; the next question must not begin."""
+    data = ratings(0, rank=2)
+    fit, begun = fitted(data), []
+
+    def interrupted(*arguments, **options):
+        begun.append(arguments)
+        return replace(fit, converged=False, interrupted=True)
+
+    monkeypatch.setattr(doubt, "run", interrupted)
+    given = [
+        replace(side, features=sp.csr_array(np.ones((side.stack.n, 1)))) for side in sides(data)
+    ]
+    assert doubt.settled(data, given, SETTINGS, fit, POOL) is fit
+    assert len(begun) == 1
 
 
 def test_of_two_copies_one_is_enough():

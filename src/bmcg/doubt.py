@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def against_less(question: _Question, fit: Fit) -> Fit:
     if features_are_dispensable(observations, sides):
         bare = replace(sides[0], features=None), replace(sides[1], features=None)
         less.append((bare, settings))
-    fits = [run(observations, *given, asked, pool=question.pool) for given, asked in less]
+    fits = [_run(question, given, asked) for given, asked in less]
     fits = [fit, *(one for one in fits if one.converged)]
     if len(fits) == 1:
         return fit
@@ -97,6 +98,16 @@ def against_less(question: _Question, fit: Fit) -> Fit:
         for side, given in zip((best.rows, best.cols), sides, strict=True)
     )
     return replace(best, rows=rows, cols=cols)
+
+
+def _run(
+    question: _Question, sides: tuple[SideInput, SideInput], settings: Settings, **options: Any
+) -> Fit:
+    """Another fit of the same observations; an interrupt of it ends all questions."""
+    fit = run(question.observations, *sides, settings, pool=question.pool, **options)
+    if fit.interrupted:
+        raise KeyboardInterrupt
+    return fit
 
 
 def features_are_dispensable(
@@ -185,17 +196,13 @@ def _refit(
     strengths[which] = Strengths(kept, float(ridge), old.strengths.beta)
 
     def hopeless(sweep: Progress) -> bool:
-        return sweep.sweep > LOST_SWEEPS and target - sweep.elbo > PATIENCE * sweep.gain
+        # An estimated bound may fall in a sweep: that says nothing against one that is there.
+        missing = target - sweep.elbo
+        return sweep.sweep > LOST_SWEEPS and missing > PATIENCE * max(sweep.gain, 0.0)
 
     start = Start(fit.state, fit.offset, fit.scale, (strengths[0], strengths[1]))
-    simpler = run(
-        question.observations,
-        sides[0],
-        sides[1],
-        question.settings,
-        pool=question.pool,
-        callback=hopeless,
-        start=start,
+    simpler = _run(
+        question, (sides[0], sides[1]), question.settings, callback=hopeless, start=start
     )
     return simpler if simpler.converged and simpler.trace[-1] >= target else None
 

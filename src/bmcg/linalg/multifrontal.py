@@ -1,7 +1,7 @@
 """Sweeps over the tree of fronts: factor, selected inverse, triangular solves.
 
 All kernels take panels of shape (P, K), K matrices with one pattern, and an array `lanes` of K
-zeros, whose length tells the compiler how long the innermost loop is.
+zeros, whose length is that of the innermost loop: read at run time, the loop is vectorised.
 """
 
 from __future__ import annotations
