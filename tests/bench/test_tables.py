@@ -137,7 +137,7 @@ def test_the_rival_is_the_one_we_fare_worst_against_on_common_seeds():
         return {**place, **rest, case.metric: value}
 
     rows = [row("ours", 0, 2.0), row("ours", 1, 8.0), row("even", 0, 4.0), row("even", 1, 4.0)]
-    rows += [row("lucky", 0, 2.5), row("absent", 0, None, "failed")]
+    rows += [row("even", 2, 99.0), row("lucky", 0, 2.5), row("absent", 0, None, "failed")]
     summary = Summary(EXPERIMENTS["synthetic"](True), rows)
     # Means over all seeds, 5.0 against 2.5, would compare different data.
     found = summary.rival(case, "ours", ["lucky", "absent"])
