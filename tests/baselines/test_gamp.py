@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from bmcg.baselines import BMCGPGAMP
-from bmcg.baselines.gamp import (
+from bmcg.baselines.message_passing import (
+    Entries,
     entry_variances,
     gamp_step,
     start_messages,
     update_precision,
 )
+from bmcg.kernels.passes import Side
+from bmcg.kernels.threads import workers
 
 from .planted import as_nan, observe, smooth_matrix
 
@@ -21,6 +24,23 @@ def problem(seed=0, m=15, n=25, rank=2, noise=0.2, share=0.6):
     M = rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n))
     X = as_nan(observe(rng, M, share, noise))
     return M, np.nan_to_num(X), (~np.isnan(X)).astype(float)
+
+
+@pytest.fixture
+def pool():
+    with workers(1) as pool:
+        yield pool
+
+
+def entries_of(pool, Y, seen, sparse=True):
+    cols, rows = np.nonzero(seen.T)
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(cols, minlength=Y.shape[1]))))
+    side = Side(indptr, rows.astype(np.int32), Y.T[cols, rows], pool)
+    return Entries(side, len(Y), sparse)
+
+
+def step(messages, entries, gamma):
+    return gamp_step(messages, messages.Q**2, entries, gamma, 0.5)
 
 
 def dense_vb(Y, seen, prior, nu, iterations):
@@ -40,15 +60,39 @@ def dense_vb(Y, seen, prior, nu, iterations):
     return X, variances, gamma
 
 
-def test_the_fixed_point_of_message_passing_has_the_exact_posterior_means():
+@pytest.mark.parametrize("sparse", [True, False])
+def test_products_at_the_observed_entries_are_those_of_dense_matrices(pool, sparse):
+    rng = np.random.default_rng(3)
+    _, Y, seen = problem(3)
+    entries = entries_of(pool, Y, seen, sparse)
+    Q, Z = rng.standard_normal((15, 15)), rng.standard_normal((25, 15))
+    cols, rows = entries.places
+    np.testing.assert_array_equal(Y[rows, cols], entries.side.values)
+    np.testing.assert_allclose(entries.at(Q, Z), (Q @ Z.T)[rows, cols], atol=1e-12)
+    w = rng.standard_normal(len(rows))
+    W = np.zeros(Y.shape)
+    W[rows, cols] = w
+    np.testing.assert_allclose(entries.sums(Q, w), W.T @ Q, atol=1e-12)
+
+
+def test_the_quicker_way_is_taken_by_the_share_of_observed_entries(pool):
+    _, Y, seen = problem()
+    side = entries_of(pool, Y, seen).side
+    assert not Entries.of(side, 15).sparse
+    assert Entries.of(side, 15 * 10).sparse
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_the_fixed_point_of_message_passing_has_the_exact_posterior_means(pool, sparse):
     _, Y, seen = problem()
     gamma, weight = 3.0, 26.0
-    messages = start_messages(Y, np.eye(15), weight, 0.5)
+    entries = entries_of(pool, Y, seen, sparse)
+    messages = start_messages(entries, np.eye(15), weight, 0.5)
     for _ in range(3000):
-        messages = gamp_step(messages, Y, seen, gamma, 0.5)
-    Sigma = (messages.Q * messages.s.ravel()) @ messages.Q.T
-    found = messages.Q @ messages.Z
-    spread = entry_variances(messages, seen, gamma)
+        messages = step(messages, entries, gamma)
+    Sigma = (messages.Q * messages.s) @ messages.Q.T
+    found = messages.Q @ messages.Z.T
+    spread = entry_variances(messages, entries, gamma)
     exact = np.empty_like(spread)
     for j in range(Y.shape[1]):
         Q = np.linalg.inv(gamma * np.diag(seen[:, j]) + Sigma)
@@ -58,20 +102,23 @@ def test_the_fixed_point_of_message_passing_has_the_exact_posterior_means():
     assert np.median(np.abs(spread / exact - 1)) < 0.25
 
 
-def test_the_precision_is_the_wishart_posterior_mean():
+def test_the_precision_is_the_wishart_posterior_mean(pool):
     _, Y, seen = problem(1)
     prior, weight = 0.3 * np.eye(15), 26.0
-    messages = start_messages(Y, prior, weight, 0.5)
+    entries = entries_of(pool, Y, seen)
+    messages = start_messages(entries, prior, weight, 0.5)
     for _ in range(5):
-        messages = gamp_step(messages, Y, seen, 2.0, 0.5)
-    X = messages.Q @ messages.Z
-    covariance = (messages.Q * messages.var.sum(axis=1)) @ messages.Q.T
-    new = update_precision(messages, prior, X, weight)
-    Sigma = (new.Q * new.s.ravel()) @ new.Q.T
+        messages = step(messages, entries, 2.0)
+    X = messages.Q @ messages.Z.T
+    covariance = (messages.Q * messages.var.sum(axis=0)) @ messages.Q.T
+    new = update_precision(messages, prior, weight)
+    Sigma = (new.Q * new.s) @ new.Q.T
     np.testing.assert_allclose(
         Sigma, weight * np.linalg.inv(prior + X @ X.T + covariance), rtol=1e-6, atol=1e-8
     )
-    np.testing.assert_allclose(new.Q @ new.Z, X, atol=1e-10)
+    np.testing.assert_allclose(new.Q @ new.Z.T, X, atol=1e-10)
+    turn = (new.Q.T @ messages.Q) ** 2
+    np.testing.assert_allclose(new.var, messages.var @ turn.T, rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))

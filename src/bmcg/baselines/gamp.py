@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,19 +12,26 @@ from numpy.typing import NDArray
 
 from ..base import MEMORY_LIMIT, MatrixCompleter
 from ..graphs.precision import graph_precision
-from ..kernels.threads import count_jobs
+from ..kernels.threads import count_jobs, workers
 from ..observations import Observations
+from .alternating import sides
 from .checks import check_number, check_whole
+from .message_passing import (
+    Entries,
+    Messages,
+    entry_variances,
+    gamp_step,
+    is_sparse,
+    start_messages,
+    update_precision,
+)
 
 Array = NDArray[np.float64]
 
 # Dense arrays held at the same time, m×n and m×m, workspace of the eigensolver included.
-_ARRAYS, _SQUARES = 17, 7
+_SPARSE_ARRAYS, _ARRAYS, _SQUARES = 9, 12, 8
 # Shape and rate of the noise precision's Gamma prior, and the W⁻¹ of a side without a graph.
 _VAGUE = 1e-10
-# The smallest share of a message-passing step that is still taken when steps grow.
-_LEAST_DAMPING = 0.02
-_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -67,33 +74,6 @@ class DenseGaussianModel:
         return cls(arrays["matrix"], arrays["variances"], noise)
 
 
-@dataclass(frozen=True)
-class Messages:
-    """Approximate posterior of all columns in the eigenbasis of ⟨Σ⟩ = Q diag(s) Qᵀ.
-
-    Attributes
-    ----------
-    Q : ndarray of shape (m, m)
-    s : ndarray of shape (m, 1)
-    Z, var : ndarray of shape (m, n)
-        Means and variances of QᵀX.
-    S : ndarray of shape (m, n)
-        Scaled residuals of the message passing, zero where nothing is observed.
-    damping : float
-        Share of a step that is taken.
-    step : float
-        ‖change of Z‖ of the last step, before damping.
-    """
-
-    Q: Array
-    s: Array
-    Z: Array
-    var: Array
-    S: Array
-    damping: float
-    step: float = np.inf
-
-
 class BMCGPGAMP(MatrixCompleter):
     """Bayesian matrix completion with a hierarchical Gaussian prior, by GAMP.
 
@@ -127,7 +107,8 @@ class BMCGPGAMP(MatrixCompleter):
     random_state : None
         Not used: the method draws nothing.
     n_jobs : int, optional
-        Not used: the work is done by the linear algebra library and its threads.
+        Threads of the passes over the entries; dense products and eigenvectors are left to the
+        linear algebra library and its own.
     verbose : bool
 
     Attributes
@@ -183,10 +164,11 @@ class BMCGPGAMP(MatrixCompleter):
         check_whole("max_iter", self.max_iter)
         check_number("tol", self.tol, allow_equal=True)
         count_jobs(self.n_jobs)
-        self._check_memory(*observations.shape)
+        self._check_memory(*observations.shape, len(observations.values))
 
-    def _check_memory(self, m: int, n: int) -> None:
-        self.memory_ = 8 * (_ARRAYS * m * n + _SQUARES * m * m)
+    def _check_memory(self, m: int, n: int, n_observed: int) -> None:
+        arrays = _SPARSE_ARRAYS if is_sparse(n_observed, m, n) else _ARRAYS
+        self.memory_ = 8 * (arrays * m * n + _SQUARES * m * m)
         if self.verbose:
             print(f"BMC-GP-GAMP: {m} x {n} needs {self.memory_ / 2**20:.0f} MiB of dense arrays")
         if self.memory_ > self.memory_limit:
@@ -201,12 +183,16 @@ class BMCGPGAMP(MatrixCompleter):
     ) -> DenseGaussianModel:
         values = observations.values
         scale = float(np.sqrt(values @ values / len(values))) or 1.0
-        at = observations.row_indices, observations.col_indices
-        Y, seen = np.zeros(observations.shape), np.zeros(observations.shape)
-        Y[at], seen[at] = values / scale, 1.0
-        X, variances, gamma = self._iterate(Y, seen, self._prior_scatter(len(Y), A), scale)
+        m = observations.shape[0]
+        with workers(self.n_jobs) as pool:
+            entries = Entries.of(sides(observations, scale, pool)[1], m)
+            messages, gamma = self._iterate(entries, self._prior_scatter(m, A), scale)
         self.noise_std_ = scale / gamma**0.5
-        return DenseGaussianModel(scale * X, scale**2 * variances, self.noise_std_**2)
+        X = messages.Q @ messages.Z.T
+        X *= scale
+        variances = entry_variances(messages, entries, gamma)
+        variances *= scale**2
+        return DenseGaussianModel(X, variances, self.noise_std_**2)
 
     def _prior_scatter(self, m: int, A: sp.csr_array | None) -> Array:
         """W⁻¹ (m, m): smooth columns are probable, or nearly nothing where there is no graph."""
@@ -215,87 +201,28 @@ class BMCGPGAMP(MatrixCompleter):
         W = graph_precision(sp.csr_array(self.graph_weight * A), self.ridge)
         return np.asarray(np.linalg.inv(W.toarray()), dtype=np.float64)
 
-    def _iterate(
-        self, Y: Array, seen: Array, prior: Array, scale: float
-    ) -> tuple[Array, Array, float]:
-        weight, n_observed = self.degrees_of_freedom + Y.shape[1], float(seen.sum())
-        gamma = 1.0 / (float(Y[seen > 0].var()) or 1.0)
-        messages = start_messages(Y, prior, weight, self.damping)
-        X = np.zeros(Y.shape)
+    def _iterate(self, entries: Entries, prior: Array, scale: float) -> tuple[Messages, float]:
+        y = entries.side.values
+        weight = self.degrees_of_freedom + entries.side.n
+        gamma = 1.0 / (float(y.var()) or 1.0)
+        messages = start_messages(entries, prior, weight, self.damping)
         self.error_trace_: list[float] = []
         self.converged_ = False
         while len(self.error_trace_) < self.max_iter and not self.converged_:
             if self.error_trace_:
-                messages = update_precision(messages, prior, X, weight)
+                messages = update_precision(messages, prior, weight)
+            old, squares = messages.Z, messages.Q**2
             for _ in range(self.gamp_steps):
-                messages = gamp_step(messages, Y, seen, gamma, self.damping)
-            old, X = X, messages.Q @ messages.Z
-            variances = entry_variances(messages, seen, gamma)
-            error = float(np.sum(seen * (Y - X) ** 2))
-            spread = float(np.sum(seen * variances))
-            gamma = (_VAGUE + n_observed / 2) / (_VAGUE + (error + spread) / 2)
+                messages = gamp_step(messages, squares, entries, gamma, self.damping)
+            spread = entries.at(squares, messages.var)
+            error = float(np.sum((y - entries.at(messages.Q, messages.Z)) ** 2))
+            uncertain = float(np.sum(spread / (1.0 + gamma * spread)))
+            gamma = (_VAGUE + len(y) / 2) / (_VAGUE + (error + uncertain) / 2)
             self.error_trace_.append(scale**2 * error)
-            change = float(np.linalg.norm(X - old))
-            self.converged_ = change <= self.tol * float(np.linalg.norm(X))
+            # The basis is orthogonal: norms of the means are those of the matrix.
+            change = float(np.linalg.norm(messages.Z - old))
+            self.converged_ = change <= self.tol * float(np.linalg.norm(messages.Z))
             if self.verbose:
                 print(f"BMC-GP-GAMP {len(self.error_trace_)}: squared error {scale**2 * error:.6g}")
         self.n_iter_ = len(self.error_trace_)
-        return X, variances, gamma
-
-
-def start_messages(Y: Array, prior: Array, weight: float, damping: float) -> Messages:
-    """Zero means, and a first ⟨Σ⟩ from the zero-filled matrix with variance one everywhere."""
-    m, n = Y.shape
-    scales, Q = np.linalg.eigh(prior + Y @ Y.T + n * np.eye(m))
-    s = weight / scales[:, None]
-    return Messages(
-        Q, s, np.zeros((m, n)), np.repeat(1.0 / s, n, axis=1), np.zeros((m, n)), damping
-    )
-
-
-def update_precision(messages: Messages, prior: Array, X: Array, weight: float) -> Messages:
-    """q(Σ): ⟨Σ⟩ = (ν + n)(W⁻¹ + Σ_j ⟨x_j x_jᵀ⟩)⁻¹, and the messages in its eigenbasis.
-
-    The covariances of the columns are taken diagonal in the old eigenbasis.
-    """
-    Q = messages.Q
-    scales, basis = np.linalg.eigh(prior + X @ X.T + (Q * messages.var.sum(axis=1)) @ Q.T)
-    turn = basis.T @ Q
-    s = weight / np.maximum(scales, _TINY)[:, None]
-    return replace(messages, Q=basis, s=s, Z=turn @ messages.Z, var=turn**2 @ messages.var)
-
-
-def gamp_step(messages: Messages, Y: Array, seen: Array, gamma: float, damping: float) -> Messages:
-    """One damped step for y = Qz + noise on the observed entries, z ~ N(0, 1/s).
-
-    A fixed point has the exact posterior means; its variances are approximate.
-    """
-    Q, Z = messages.Q, messages.Z
-    squares = Q**2
-    spread = squares @ messages.var
-    strength = seen / (spread + 1.0 / gamma)
-    S = strength * (Y - Q @ Z + spread * messages.S)
-    S = messages.S + messages.damping * (S - messages.S)
-    fit = squares.T @ strength
-    precision = fit + messages.s
-    change = (fit * Z + Q.T @ S) / precision - Z
-    step = float(np.linalg.norm(change))
-    share = messages.damping
-    # Message passing may diverge where the eigenvectors are localised; shorter steps do not.
-    share = (
-        max(share / 2, _LEAST_DAMPING) if step > 2 * messages.step else min(1.25 * share, damping)
-    )
-    return replace(
-        messages,
-        Z=Z + messages.damping * change,
-        var=1.0 / precision,
-        S=S,
-        damping=share,
-        step=step,
-    )
-
-
-def entry_variances(messages: Messages, seen: Array, gamma: float) -> Array:
-    """Posterior variances of the entries of X, shape (m, n)."""
-    spread = messages.Q**2 @ messages.var
-    return spread / (1.0 + gamma * seen * spread)
+        return messages, gamma
