@@ -37,6 +37,15 @@ def test_a_cell_shows_mean_spread_and_the_published_figure():
     assert "0.0400: -25.0 %, better or equal" in text
 
 
+def test_tuned_methods_are_compared_apart_from_those_at_their_authors_settings():
+    experiment = EXPERIMENTS["genotype"](False)
+    case = experiment.cases[0]
+    rows = [row(case, "GRALS", 0, 0.04), row(case, "GRALS (tuned)", 0, 0.02)]
+    text = page(Summary(experiment, [*rows, row(case, OURS_LABEL, 0, 0.03)]))
+    plain = "GRALS 0.0400: -25.0 %, better or equal"
+    assert f"| {plain} | GRALS (tuned) 0.0200: +50.0 %, worse |" in text
+
+
 def test_higher_is_better_for_images():
     experiment = EXPERIMENTS["inpainting"](False)
     case = experiment.cases[0]

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..storage import write_atomically
 from .experiments import LOWER_IS_BETTER, METRIC_NAMES, Case
-from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS
+from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS, TUNED
 from .summary import Summary
 
 Row = dict[str, Any]
@@ -136,7 +136,7 @@ def _curve(ax: Any, summary: Summary, group: str, label: str) -> Any:
     x, y, spread = zip(*points, strict=True)
     if max(x) / min(x) > 20:
         ax.set_xscale("log")
-    style = "--" if "(tuned)" in label or label == COLUMN_LABEL else "-"
+    style = "--" if label.endswith(TUNED) or label == COLUMN_LABEL else "-"
     return ax.errorbar(x, y, yerr=spread, ls=style, color=COLOURS[method],
                        marker=MARKERS[method], ms=6 if ours else 4.5, lw=2.4 if ours else 1.2,
                        zorder=4 if ours else 2, capsize=0, elinewidth=0.8)  # fmt: skip

@@ -10,6 +10,8 @@ from typing import Any
 OURS: dict[str, Any] = {}
 OURS_LABEL = "BMCG (ours, one setting for everything)"
 COLUMN_LABEL = "BMCG (column, as in the paper)"
+# How the label of a row ends whose hyperparameters were chosen on observed entries.
+TUNED = "(tuned)"
 
 # In the order of the paper's tables. Ranks: 100 where a method finds its own, else 10.
 PAPER_METHODS: dict[str, dict[str, Any]] = {
@@ -85,7 +87,7 @@ def all_entries(*, tuned: bool = True) -> tuple[Entry, ...]:
         if method != "BMCG":
             rows.append(Entry(method, method, params))
             if tuned and method in TUNING_GRIDS:
-                rows.append(Entry(f"{method} (tuned)", method, params, tuned=True))
+                rows.append(Entry(f"{method} {TUNED}", method, params, tuned=True))
     return tuple(rows)
 
 

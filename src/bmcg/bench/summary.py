@@ -10,6 +10,7 @@ import numpy as np
 
 from .experiments import LOWER_IS_BETTER, Case, Experiment
 from .measuring import OK
+from .methods import TUNED
 from .published import published
 
 Row = dict[str, Any]
@@ -105,7 +106,7 @@ class Summary:
 
     def published(self, case: Case, label: str) -> float | None:
         """The paper's figure for a method; none for graphs, tuning or data it did not use."""
-        if case.twin is not None or label.endswith("(tuned)") or self.quick:
+        if case.twin is not None or label.endswith(TUNED) or self.quick:
             return None
         name = case.published or case.name
         return published(self.experiment.name, self.method(label), name)
