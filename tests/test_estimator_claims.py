@@ -60,6 +60,18 @@ def test_intervals_hold_what_they_say_on_data_from_the_model(family):
     assert 0.87 <= np.mean(inside) <= 0.93
 
 
+@pytest.mark.parametrize("family", ["row", "joint"])
+def test_moments_stored_in_float32_change_predictions_by_rounding_alone(family):
+    X, _, _ = planted(60, 50)
+    fits = [
+        BMCG(posterior=family, bias=False, storage=storage, max_sweeps=8, random_state=0, n_jobs=1)
+        for storage in ("float64", "float32")
+    ]
+    double, single = (model.fit(X).complete() for model in fits)
+    gap = np.abs(single - double).max() / np.abs(double).max()
+    assert 0.0 < gap < 1e-5
+
+
 def test_the_same_seed_gives_the_same_result_with_one_and_two_threads():
     X, _, _ = planted(observed=0.5)
     graph = chain_graph(200)

@@ -219,6 +219,7 @@ BAD_PARAMETERS = {
     "max_sweeps": [0, 1.5, None],
     "tol": [-1e-3, np.nan, "fine"],
     "engine": ["gpu", None],
+    "storage": ["float16", np.float32, None],
     "n_jobs": [0, 1.5, "all"],
     "random_state": ["seed", -1],
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from .stopwatch import OPERATIONS, Tally, stopwatch
 
 RANK = 20
 TARGETS: dict[Family, float] = {"row": 12.0, "column": 8.0}
+SINGLE = ', storage="float32"'
 # Many: a shared machine is quiet for moments only.
 REPEATS = 25
 
@@ -118,8 +120,14 @@ def breakdown(seconds: float, tally: Tally, rate: float) -> list[list[str]]:
     return rows
 
 
+def in_single(half: Half) -> Half:
+    """The same side with its moments stored in float32."""
+    return replace(half, side=replace(half.side, storage=np.float32))
+
+
 def sweep_lines(
     family: Family,
+    note: str,
     halves: tuple[Half, Half],
     seconds: float,
     tally: Tally,
@@ -134,7 +142,7 @@ def sweep_lines(
         engines += f", {halves[1].engine.symbolic.flops / 1e9:.3f} GFLOP a column and factor"
     header = ("where", "calls", "GFLOP", "ms", "% of the sweep", "times the limit")
     return [
-        f"`{family}` sweep: {1e3 * seconds:.0f} ms for "
+        f"`{family}`{note} sweep: {1e3 * seconds:.0f} ms for "
         f"{tally.total_operations / 1e9:.2f} GFLOP, **{factor:.1f} times the limit** of "
         f"{1e3 * limit:.0f} ms (at most {target:.0f} asked: "
         f"{'met' if factor <= target else 'missed'}); engines {engines}; "
@@ -149,13 +157,15 @@ def section(n_jobs: int | None = None) -> str:
     pool = Workers(threads)
     data = datasets.load_movielens_1m()
     graphs = (data.row_graph, data.col_graph)
-    found, rates = {}, [product_rate(threads)]
+    found: dict[tuple[Family, str], tuple[float, Tally, tuple[int, int]]] = {}
+    rates = [product_rate(threads)]
     with threadpool_limits(1):
         halves = {f: make_halves(data.observations, graphs, f, RANK, pool) for f in TARGETS}
         for family in TARGETS:
-            found[family] = measure_sweep(family, *halves[family])
+            found[family, ""] = measure_sweep(family, *halves[family])
             # The product is taken before and after: the fastest sets the limit.
             rates.append(product_rate(threads))
+        found["row", SINGLE] = measure_sweep("row", *map(in_single, halves["row"]))
         rate = max(rates)
         kernels = kernel_rows(halves["row"][0], pool, rate)
     header = ("kernel, rows' side", "GFLOP", "ms", "GFLOP/s", "limit, ms", "times the limit")
@@ -166,7 +176,7 @@ def section(n_jobs: int | None = None) -> str:
         f"best of {REPEATS}.",
         table(header, kernels),
     ]
-    for family, (seconds, tally, steps) in found.items():
-        parts += sweep_lines(family, halves[family], seconds, tally, steps, rate)
+    for (family, note), (seconds, tally, steps) in found.items():
+        parts += sweep_lines(family, note, halves[family], seconds, tally, steps, rate)
     pool.close()
     return "\n\n".join(parts)

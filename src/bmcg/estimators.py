@@ -58,6 +58,9 @@ class BMCG(CallbackSupport, ServingModel):
         (at least one nat an observation).
     engine : {"auto", "dense", "sparse", "monte_carlo"}, default="auto"
         How variances along a graph are computed; chosen by cost unless given.
+    storage : {"float64", "float32"}, default="float64"
+        What second moments are stored in while they are summed. "float32" halves the memory
+        and traffic of sums in "row" and "joint", which are taken in float64 either way.
     bias : {"auto", True, False}, default="auto"
         Whether rows and columns have offsets of their own, smoothed by the same graphs, around
         a global one. "auto" uses them where a row or a column has no observation, and else
@@ -151,6 +154,7 @@ class BMCG(CallbackSupport, ServingModel):
         tol: float = 1e-5,
         *,
         engine: EngineName = "auto",
+        storage: Literal["float64", "float32"] = "float64",
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
         value_range: Any = None,
@@ -166,6 +170,7 @@ class BMCG(CallbackSupport, ServingModel):
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.engine = engine
+        self.storage = storage
         self.bias = bias
         self.learn_graphs = learn_graphs
         self.value_range = value_range
@@ -319,6 +324,7 @@ class BMCG(CallbackSupport, ServingModel):
         _check_whole(self.max_sweeps, "max_sweeps", 1)
         _check_choice(self.posterior, "posterior", ("auto", *FAMILIES))
         _check_choice(self.engine, "engine", ENGINES)
+        _check_choice(self.storage, "storage", ("float64", "float32"))
         _check_choice(self.bias, "bias", ("auto", True, False))
         _check_choice(self.learn_graphs, "learn_graphs", ("auto", True, False))
         _check_range(self.value_range, observations)
@@ -415,6 +421,7 @@ class BMCG(CallbackSupport, ServingModel):
             engine=self.engine,
             seed=_seed(self.random_state),
             learn=learn,
+            single=self.storage == "float32",
         )
 
     def _limits(self, observations: Observations) -> tuple[float, float]:

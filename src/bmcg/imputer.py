@@ -39,7 +39,7 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    rank, posterior, ridge, max_sweeps, tol, engine, bias, learn_graphs, value_range, \
+    rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, value_range, \
 random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
@@ -89,6 +89,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         tol: float = 1e-5,
         *,
         engine: EngineName = "auto",
+        storage: Literal["float64", "float32"] = "float64",
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
         value_range: Any = None,
@@ -106,6 +107,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         self.max_sweeps = max_sweeps
         self.tol = tol
         self.engine = engine
+        self.storage = storage
         self.bias = bias
         self.learn_graphs = learn_graphs
         self.value_range = value_range

@@ -41,7 +41,7 @@ class ColumnFactor:
     ----------
     symbolic : Symbolic
     panels : tuple of (panel_size, K) arrays
-        Factors of consecutive runs of columns, each padded.
+        Factors of consecutive runs of columns.
     k : int
     """
 
@@ -243,12 +243,7 @@ def _lanes(panels: Float) -> NDArray[np.int64]:
 def _factor_batch(
     symbolic: Symbolic, data: Float, D: Float, lam: Float, batch: slice
 ) -> tuple[Float, NDArray[np.int64]]:
-    """Factor a run of columns; short runs repeat their last column to fill the lanes."""
-    columns = np.arange(batch.start, batch.stop)
-    if len(columns) > 1:
-        padded = -(-len(columns) // REGISTER) * REGISTER
-        columns = np.minimum(np.arange(batch.start, batch.start + padded), batch.stop - 1)
-    panels = column_panels(symbolic, data, D[:, columns], lam[columns])
+    panels = column_panels(symbolic, data, D[:, batch], lam[batch])
     lanes = _lanes(panels)
     failed = multifrontal.factor(symbolic.fronts, panels, lanes)
     if failed >= 0:
