@@ -230,14 +230,15 @@ def _update_rows(side: Side, other: _Rows, tau: float, lam: Array) -> tuple[_Row
 def _expected_error(side: Side, own: _Rows, other: _Rows, G: Array) -> float:
     """⟨‖P_Ω(M − UVᵀ)‖²⟩ from the side updated last, G its sums Σ_i ⟨u_i u_iᵀ⟩.
 
-    The residual of the means is summed directly: the expanded square would cancel.
+    The residual of the means is summed directly: the expanded square would cancel. What the
+    covariances add is Σ ⟨(u·v)²⟩ − (ū·v̄)², which spares a pass over the other side's blocks.
     """
     r, s = np.tril_indices(own.mean.shape[1])
     twice = np.where(r == s, 1.0, 2.0)
-    means = outer_packed(own.mean)
-    spread = np.einsum("it,it->t", G, own.cov)
-    spread += np.einsum("it,it->t", row_sums(side, other.cov), means)
-    return squared_error(side, own.mean, other.mean) + float(spread @ twice)
+    squares = float(np.einsum("it,it->t", G, outer_packed(own.mean) + own.cov) @ twice)
+    silent = replace(side, values=np.zeros(len(side.values)))
+    spread = max(squares - squared_error(silent, own.mean, other.mean), 0.0)
+    return squared_error(side, own.mean, other.mean) + spread
 
 
 def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
