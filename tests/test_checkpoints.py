@@ -152,6 +152,7 @@ def shifted(given, **more):
         ({"rank": 3}, "rank=18, not 3"),
         ({"ridge": 1e-3}, "ridge=1e-06, not 0.001"),
         ({"bias": True}, "bias=False, not True"),
+        ({"storage": "float32"}, "storage='float64', not 'float32'"),
         ({"random_state": 1}, "another random_state"),
         ({"max_sweeps": 3}, "raise max_sweeps=3"),
     ],

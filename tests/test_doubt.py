@@ -22,6 +22,10 @@ from bmcg.posterior import Posterior
 POOL = Workers(1)
 
 
+def silent(sweep, about=""):
+    """Nobody watches."""
+
+
 def ratings(seed, rank=0, m=60, n=40):
     """Offsets, noise, and a low-rank part where asked for."""
     rng = np.random.default_rng(seed)
@@ -72,20 +76,31 @@ def test_what_predicts_better_wins(error, rank, monkeypatch):
     monkeypatch.setattr(
         doubt, "left_out_error", lambda data, one, family: 1.0 if one.state.rank else error
     )
-    chosen = doubt.settled(data, sides(data), SETTINGS, fit, POOL)
+    chosen = doubt.settled(data, sides(data), SETTINGS, fit, POOL, silent)
     assert chosen.state.rank == rank
     for other, settings in (
         (replace(fit, converged=False), SETTINGS),
         (fit, replace(SETTINGS, rank=2)),
         (fit, replace(SETTINGS, bias=False)),
     ):
-        assert doubt.settled(data, sides(data), settings, other, POOL) is other
+        assert doubt.settled(data, sides(data), settings, other, POOL, silent) is other
 
 
 def test_planted_columns_are_beyond_doubt():
     data = ratings(1, rank=2)
     fit = fitted(data)
-    assert doubt.settled(data, sides(data), SETTINGS, fit, POOL) is fit
+    assert doubt.settled(data, sides(data), SETTINGS, fit, POOL, silent) is fit
+
+
+def test_the_user_hears_what_is_fitted_meanwhile():
+    data, good, useless = smooth_ratings(2)
+    stacks = [stack_graphs([good, useless], 80, ["good", "useless"]), stack_graphs([], 50)]
+    given = tuple(SideInput(stack, 0.1) for stack in stacks)
+    settings = Settings(family="column", learn=True, max_sweeps=300)
+    fit, heard = running.run(data, *given, settings, pool=POOL), []
+    doubt.settled(data, given, settings, fit, POOL, lambda sweep, about: heard.append(about))
+    graphs = [f"without graph '{name}' of the rows: " for name in ("useless", "good")]
+    assert list(dict.fromkeys(heard)) == graphs
 
 
 def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
@@ -96,7 +111,7 @@ def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(doubt, "run", interrupted)
-    assert doubt.settled(data, sides(data), SETTINGS, fit, POOL) is fit
+    assert doubt.settled(data, sides(data), SETTINGS, fit, POOL, silent) is fit
 
 
 def test_the_estimator_asks(monkeypatch):
@@ -178,7 +193,7 @@ def test_an_estimated_bound_that_fell_is_not_hopeless_where_it_has_arrived(monke
         return fit
 
     monkeypatch.setattr(doubt, "run", listening)
-    question = doubt._Question(data, given, settings, POOL)
+    question = doubt._Question(data, given, settings, POOL, silent)
     stacks = [side.stack for side in given]
     doubt._refit(question, stacks, fit, 0, "useless", -100.0)
     answers = [
@@ -207,7 +222,7 @@ def test_an_interrupt_within_a_question_ends_them_all(monkeypatch):
     given = [
         replace(side, features=sp.csr_array(np.ones((side.stack.n, 1)))) for side in sides(data)
     ]
-    assert doubt.settled(data, given, SETTINGS, fit, POOL) is fit
+    assert doubt.settled(data, given, SETTINGS, fit, POOL, silent) is fit
     assert len(begun) == 1
 
 
@@ -226,7 +241,7 @@ def test_graphs_of_the_row_family_and_beside_features_are_not_asked(monkeypatch)
     for family, F in (("row", None), ("joint", sp.csr_array(np.ones((80, 1))))):
         given = SideInput(stacks[0], 0.1, F), SideInput(stacks[1], 1.0)
         settings = Settings(family=family, learn=True, max_sweeps=60)
-        question = doubt._Question(data, given, settings, POOL)
+        question = doubt._Question(data, given, settings, POOL, silent)
         fit = replace(running.run(data, *given, settings, pool=POOL), converged=True)
         assert doubt.without_idle_graphs(question, fit) is fit
 
@@ -238,7 +253,7 @@ def test_a_graph_is_worth_more_than_the_number_fitted_to_it():
     given = tuple(SideInput(stack, 0.1) for stack in stacks)
     settings = Settings(family="column", learn=True, max_sweeps=300)
     fit = running.run(data, *given, settings, pool=POOL)
-    kept = doubt.settled(data, given, settings, fit, POOL)
+    kept = doubt.settled(data, given, settings, fit, POOL, silent)
     assert kept.rows.strengths.graphs[1] == 0 < kept.rows.strengths.graphs[0]
     assert kept.rows.stack is given[0].stack
     assert kept.trace == fit.trace

@@ -37,6 +37,13 @@ def test_new_columns_start_the_trend_anew():
     assert math.isnan(clock.after(sweep(5, math.inf, rank=8)))
 
 
+def test_another_fit_starts_the_trend_anew():
+    clock = TimeLeft(50)
+    for i in range(1, 5):
+        clock.after(sweep(i, 2.0**-i))
+    assert math.isnan(clock.after(sweep(1, 1.0)))
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(math.nan, ""), (7, "about 7 s left"), (300, "about 5 min left"), (7200, "about 2 h left")],

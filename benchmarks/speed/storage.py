@@ -38,4 +38,4 @@ def section(n_jobs: int | None = None) -> str:
                 ]
             )
     header = ("data", "moments stored in", "fastest sweep, ms", f"s for {SWEEPS} sweeps", "RMSE")
-    return "`row`, rank 20; `Settings(single=True)`.\n\n" + table(header, rows)
+    return '`row`, rank 20; `BMCG(storage="float32")`.\n\n' + table(header, rows)

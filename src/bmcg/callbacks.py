@@ -90,5 +90,5 @@ class SweepTasks:
             )
 
 
-def _nothing(sweep: Progress) -> None:
+def _nothing(sweep: Progress, about: str = "") -> None:
     """Show nothing."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .inference.strengths import Strengths
 from .kernels.threads import Workers
 from .observations import Observations
 from .posterior import Posterior
+from .progress import Show
 
 # Leverages are estimates: an entry that seems to determine its own prediction still counts.
 LARGEST_LEVERAGE = 0.95
@@ -35,12 +36,15 @@ class _Question:
     settings : Settings
         Of the fit.
     pool : Workers
+    show : Show
+        Tells the user of every sweep.
     """
 
     observations: Observations
     sides: tuple[SideInput, SideInput]
     settings: Settings
     pool: Workers
+    show: Show
 
 
 def settled(
@@ -49,6 +53,7 @@ def settled(
     settings: Settings,
     fit: Fit,
     pool: Workers,
+    show: Show,
 ) -> Fit:
     """The fit, or a simpler one that is as good.
 
@@ -60,8 +65,9 @@ def settled(
         Of the fit.
     fit : Fit
     pool : Workers
+    show : Show
     """
-    question = _Question(observations, sides, settings, pool)
+    question = _Question(observations, sides, settings, pool, show)
     try:
         return without_idle_graphs(question, against_less(question, fit))
     except KeyboardInterrupt:
@@ -81,11 +87,11 @@ def against_less(question: _Question, fit: Fit) -> Fit:
         return fit
     less = []
     if settings.bias and fit.state.rank:
-        less.append((sides, replace(settings, rank=0)))
+        less.append((sides, replace(settings, rank=0), "biases alone"))
     if features_are_dispensable(observations, sides):
         bare = replace(sides[0], features=None), replace(sides[1], features=None)
-        less.append((bare, settings))
-    fits = [_run(question, given, asked) for given, asked in less]
+        less.append((bare, settings, "without features"))
+    fits = [_run(question, given, asked, about) for given, asked, about in less]
     fits = [fit, *(one for one in fits if one.converged)]
     if len(fits) == 1:
         return fit
@@ -101,10 +107,22 @@ def against_less(question: _Question, fit: Fit) -> Fit:
 
 
 def _run(
-    question: _Question, sides: tuple[SideInput, SideInput], settings: Settings, **options: Any
+    question: _Question,
+    sides: tuple[SideInput, SideInput],
+    settings: Settings,
+    about: str,
+    enough: Callable[[Progress], bool] = lambda sweep: False,
+    start: Start | None = None,
 ) -> Fit:
     """Another fit of the same observations; an interrupt of it ends all questions."""
-    fit = run(question.observations, *sides, settings, pool=question.pool, **options)
+
+    def after(sweep: Progress) -> bool:
+        question.show(sweep, f"{about}: ")
+        return enough(sweep)
+
+    fit = run(
+        question.observations, *sides, settings, pool=question.pool, callback=after, start=start
+    )
     if fit.interrupted:
         raise KeyboardInterrupt
     return fit
@@ -201,9 +219,8 @@ def _refit(
         return sweep.sweep > LOST_SWEEPS and missing > PATIENCE * max(sweep.gain, 0.0)
 
     start = Start(fit.state, fit.offset, fit.scale, (strengths[0], strengths[1]))
-    simpler = _run(
-        question, (sides[0], sides[1]), question.settings, callback=hopeless, start=start
-    )
+    about = f"without graph {name!r} of the {('rows', 'columns')[which]}"
+    simpler = _run(question, (sides[0], sides[1]), question.settings, about, hopeless, start)
     return simpler if simpler.converged and simpler.trace[-1] >= target else None
 
 

@@ -374,7 +374,7 @@ class BMCG(CallbackSupport, ServingModel):
             fit = run(
                 observations, *sides, settings, pool=pool, callback=after, resume=mark, keep=between
             )
-            fit = settled(observations, sides, settings, fit, pool)
+            fit = settled(observations, sides, settings, fit, pool, show)
         if kept is not None:
             kept.finish(fit)
         self._note(fit, "" if kept is None else kept.advice)
@@ -390,6 +390,7 @@ class BMCG(CallbackSupport, ServingModel):
             "rank": settings.rank,
             "ridge": float(self.ridge),
             "engine": self.engine,
+            "storage": self.storage,
             "bias": self.bias,
             "learn_graphs": settings.learn,
         }

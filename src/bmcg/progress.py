@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -20,8 +21,14 @@ QUIET_SECONDS = 2.0
 WINDOW = 5
 
 
+class Show(Protocol):
+    """Tells the user of a sweep; `about` says what is fitted where that is not the model itself."""
+
+    def __call__(self, sweep: Sweep, about: str = "") -> None: ...
+
+
 @contextmanager
-def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Callable[[Sweep], None]]:
+def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Show]:
     """A callback that shows sweep, bound, rank, noise and the time left while a fit runs.
 
     Parameters
@@ -32,22 +39,22 @@ def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Callable[[Sweep], N
     """
     clock = TimeLeft(max_sweeps)
     if verbose and not sys.stderr.isatty():
-        yield lambda sweep: _print_line(sweep, clock.after(sweep))
+        yield lambda sweep, about="": _print_line(sweep, clock.after(sweep), about)
         return
     if not sys.stderr.isatty():
-        yield lambda sweep: None
+        yield lambda sweep, about="": None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task: list[TaskID] = []
 
-        def show(sweep: Sweep) -> None:
+        def show(sweep: Sweep, about: str = "") -> None:
             left = clock.after(sweep)
             if not task and not verbose and sweep.seconds < QUIET_SECONDS:
                 return
             if not task:
                 task.append(bar.add_task("fitting", total=max_sweeps))
-            described = f"{_describe(sweep)}  {in_words(left)}"
+            described = f"{about}{_describe(sweep)}  {in_words(left)}"
             bar.update(task[0], completed=sweep.sweep, description=described)
 
         yield show
@@ -58,7 +65,7 @@ class TimeLeft:
 
     Near its end a fit gains less with every sweep by about the same factor; the sweeps until
     the gain is below the one that ends the fit follow from that factor. Columns dropped or
-    added start the trend anew.
+    added start the trend anew, and so does another fit.
 
     Parameters
     ----------
@@ -71,7 +78,8 @@ class TimeLeft:
 
     def after(self, sweep: Sweep) -> float:
         """Seconds left after a sweep; NaN while there is no trend yet."""
-        if self.recent and self.recent[-1].rank != sweep.rank:
+        last = self.recent[-1] if self.recent else sweep
+        if last.rank != sweep.rank or last.sweep > sweep.sweep:
             self.recent = []
         self.recent = [*self.recent, sweep][-WINDOW:]
         first, n = self.recent[0], len(self.recent) - 1
@@ -103,6 +111,6 @@ def _describe(sweep: Sweep) -> str:
     )
 
 
-def _print_line(sweep: Sweep, left: float) -> None:
-    line = f"{_describe(sweep)}  {sweep.seconds:.1f} s  {in_words(left)}"
+def _print_line(sweep: Sweep, left: float, about: str) -> None:
+    line = f"{about}{_describe(sweep)}  {sweep.seconds:.1f} s  {in_words(left)}"
     print(line.rstrip(), file=sys.stderr, flush=True)
