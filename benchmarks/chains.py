@@ -143,7 +143,8 @@ errs √2 times as much as the mean of infinitely many. Errors of the methods ar
 entries, which the paper's rivals do not.
 
 The paper claims {ASKED:.0%} less error than the best rival. Where "least against it" is above
-−{ASKED:.0%}, no method can be that far ahead.
+−{ASKED:.0%}, no method can be expected to be that far ahead; on a single draw one may be lucky, and
+end a little below the least expected error.
 
 {table(header, lines)}
 """
