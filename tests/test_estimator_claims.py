@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from bmcg import BMCG
-from bmcg.datasets import netflix_like
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import graph_precision
 from bmcg.inference import run as run_module
-from bmcg.inference import updates
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.state import Factors
 from bmcg.metrics import coverage
@@ -160,15 +158,3 @@ def test_transposing_the_matrix_changes_the_result_no_more_than_another_start():
     assert turned.rank_ == plain.rank_
     assert turned.noise_std_ == pytest.approx(plain.noise_std_, rel=1e-2)
     np.testing.assert_allclose(turned.complete().T, plain.complete(), atol=0.3)
-
-
-def test_without_noise_a_slow_fall_of_the_noise_ends_at_a_better_bound(monkeypatch):
-    data = netflix_like(observed=0.25, shape=(60, 80), seed=0)
-    bounds = []
-    for quiet in (updates.QUIET, np.inf):
-        monkeypatch.setattr(updates, "QUIET", quiet)
-        model = BMCG(posterior="row", bias=False, learn_graphs=False, random_state=0, n_jobs=1)
-        model.set_params(max_sweeps=150)
-        trace = model.fit(data.observations, data.row_graph, data.col_graph).elbo_trace_
-        bounds.append(trace[-1])
-    assert bounds[0] > bounds[1] + 10

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bmcg.inference import updates
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.literal import update_u
-from bmcg.inference.state import Gamma
-from bmcg.inference.updates import lower_slowly, update_factors, update_lambda, update_tau
+from bmcg.inference.updates import update_factors, update_lambda, update_tau
 from tests.inference.small import (
     PRIOR,
     as_literal,
@@ -145,32 +141,3 @@ def test_the_joint_family_reaches_the_highest_bound(seed):
     }
     assert best["joint"] >= best["column"] - 1e-6 * abs(best["column"])
     assert best["joint"] >= best["row"] - 1e-6 * abs(best["row"])
-
-
-def of_mean(mean, shape=20.0):
-    return Gamma(np.asarray(shape), np.asarray(shape / mean))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "kept"),
-    [
-        (1.0, 90.0, 90.0),  # noise that is not small may fall at once
-        (1.0, 1e6, updates.QUIET),
-        (500.0, 1e6, 500.0 * updates.FALL),
-        (500.0, 501.0, 501.0),
-        (500.0, 2.0, 2.0),  # and noise may always rise
-    ],
-)
-def test_small_noise_falls_slowly(old, new, kept):
-    found = lower_slowly(of_mean(old), of_mean(new))
-    assert float(found.mean) == pytest.approx(kept)
-    assert found.shape == 20.0
-
-
-def test_noise_that_falls_slowly_raises_the_bound_all_the_way():
-    problem = make_problem(graphs=True)
-    state = start(problem, "row")
-    best = update_tau(PRIOR, int(problem.mask.sum()), state.squared_error)
-    course = np.geomspace(1e-2, 1.0, 12) * float(best.mean)
-    bounds = [bound(problem, replace(state, tau=of_mean(mean, best.shape))) for mean in course]
-    assert (np.diff(bounds) > 0).all()

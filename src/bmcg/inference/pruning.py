@@ -16,7 +16,7 @@ from ..kernels.reference import packed_diagonal
 from .elbo import gamma_divergences, mean_log
 from .families import outer_packed
 from .state import Factors, Gamma, State
-from .updates import FactorUpdate, Half, Prior, lower_slowly, update_tau
+from .updates import FactorUpdate, Half, Prior, update_tau
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def drop(
         rows=select(state.rows, keep),
         cols=select(state.cols, keep),
         lam=Gamma(state.lam.shape[~dead], state.lam.rate[~dead]),
-        tau=lower_slowly(state.tau, update_tau(prior, n_observed, error)),
+        tau=update_tau(prior, n_observed, error),
         squared_error=error,
     )
 

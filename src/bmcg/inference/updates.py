@@ -22,9 +22,6 @@ Array = NDArray[np.float64]
 
 # Below this share of its largest term, the expanded squared error has too few digits left.
 CANCELLED = 1e-4
-# Noise below a tenth of the data is small (a precision, in units of the data), and its precision
-# then grows by no more than this factor in a sweep.
-QUIET, FALL = 100.0, 1.15
 
 
 @dataclass(frozen=True)
@@ -166,18 +163,6 @@ def update_tau(prior: Prior, n_observed: int, squared_error: float) -> Gamma:
     return Gamma(np.asarray(prior.a0 + n_observed / 2), np.asarray(prior.b0 + squared_error / 2))
 
 
-def lower_slowly(old: Gamma, new: Gamma) -> Gamma:
-    """q(τ) on the way from `old` to `new`, no further than small noise may fall in a sweep.
-
-    Where the noise is small against the data, of unit mean square, the factors hardly move along
-    directions that the observations leave free: q(U) is tied to q(V) by the fit and q(V) to q(U).
-    Noise that vanishes at once leaves them where they happen to be. A shorter step of a conjugate
-    update also raises the bound.
-    """
-    most = max(QUIET, FALL * float(old.mean))
-    return new if float(new.mean) <= most else Gamma(new.shape, new.shape / most)
-
-
 def sweep(
     family: Family, rows: Half, cols: Half, prior: Prior, state: State, *, gain_tol: float = 1e-3
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
@@ -206,5 +191,4 @@ def sweep(
     error = expected_squared_error(cols, V, U.factors, biased)
     new = replace(state, rows=U.factors, cols=V.factors, squared_error=error)
     new = update_lambda(prior, new)
-    tau_new = update_tau(prior, len(rows.side.values), error)
-    return replace(new, tau=lower_slowly(state.tau, tau_new)), U, V
+    return replace(new, tau=update_tau(prior, len(rows.side.values), error)), U, V
