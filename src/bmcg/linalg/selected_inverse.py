@@ -24,7 +24,8 @@ from bmcg.linalg.symbolic import Fronts, Symbolic
 Float = NDArray[np.float64]
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
-# Matrices factored side by side: at most so many, and a multiple of what a register holds.
+# Matrices factored side by side: at most so many, and where there are as many, no fewer than a
+# register holds.
 LANES, REGISTER = 12, 4
 # The lanes of one matrix: see `_lanes`.
 ONE = np.zeros(1, np.int64)
