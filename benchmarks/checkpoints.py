@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmcg import BMCG, checkpoints, datasets
+from bmcg import BMCG, datasets
 from bmcg.datasets import DatasetUnavailableError
-from bmcg.storage import CHECKPOINT, read_tensors
+from bmcg.files import checkpoints
+from bmcg.files.storage import CHECKPOINT, read_tensors
 from reporting import ROOT, machine, table, write_page
 
 PAGE = ROOT / "docs" / "results" / "checkpoints.md"

@@ -30,8 +30,8 @@ from bmcg.bench.measuring import OK, Cell
 from bmcg.bench.methods import bmcg_entries
 from bmcg.bench.store import Store as BenchStore
 from bmcg.datasets import Dataset
+from bmcg.files.storage import write_atomically
 from bmcg.metrics import coverage, gaussian_nlpd, homoscedastic_nlpd, rmse
-from bmcg.storage import write_atomically
 
 STORE = ROOT / "docs" / "results" / "evidence.json"
 PAGE = ROOT / "docs" / "results" / "evidence.md"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bmcg import __version__
-from bmcg.storage import write_atomically
+from bmcg.files.storage import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from bmcg.graphs.adjacency import as_adjacency
-from bmcg.labels import Labels, as_label_array
+from bmcg.observations.labels import Labels, as_label_array
 
 # A weighted path through four of five nodes: 0 -2- 1 -1- 2 -0.5- 3, and 4 alone.
 A = np.zeros((5, 5))

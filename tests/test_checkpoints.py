@@ -14,10 +14,11 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from bmcg import BMCG, checkpoints, load_model
+from bmcg import BMCG, load_model
+from bmcg.files import checkpoints
+from bmcg.files.storage import CHECKPOINT, CheckpointError, read_tensors
 from bmcg.graphs import chain_graph, knn_graph
 from bmcg.inference import run as loop
-from bmcg.storage import CHECKPOINT, CheckpointError, read_tensors
 
 M, N = 24, 18
 KINDS = {
@@ -121,7 +122,7 @@ def test_the_choice_of_biases_is_not_made_again(tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("made again")
 
-    monkeypatch.setattr("bmcg.estimators.biases_pay", refuse)
+    monkeypatch.setattr("bmcg.estimators.bmcg.biases_pay", refuse)
     assert fit(checkpoint=path, bias="auto", resume=True).biased_ == part.biased_
 
 
@@ -237,7 +238,7 @@ def test_a_full_disk_is_a_warning_and_leaves_no_stray_file(tmp_path, monkeypatch
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bmcg.storage.save_file", full)
+    monkeypatch.setattr("bmcg.files.storage.save_file", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         model(checkpoint=tmp_path / "c").fit(data())
     assert list(tmp_path.iterdir()) == []

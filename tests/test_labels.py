@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bmcg.labels import Labels, as_label_array, factorise
+from bmcg.observations.labels import Labels, as_label_array, factorise
 
 KINDS = {
     "strings": ["b", "a", "c"],

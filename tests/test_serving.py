@@ -53,8 +53,8 @@ def test_the_best_entries_do_not_depend_on_the_pieces_and_ties_go_left(pieces):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("score", ["mean", "lower", "ucb"])
 def test_recommendations_are_the_best_unobserved_entries(family, score, monkeypatch):
-    monkeypatch.setattr("bmcg.recommending.BLOCK_COLS", 7)
-    monkeypatch.setattr("bmcg.recommending.BLOCK_ROWS", 3)
+    monkeypatch.setattr("bmcg.serving.ranking.BLOCK_COLS", 7)
+    monkeypatch.setattr("bmcg.serving.ranking.BLOCK_ROWS", 3)
     X, _ = planted()
     model = fitted(X, family)
     i, j = (a.ravel() for a in np.indices(X.shape))

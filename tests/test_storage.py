@@ -15,8 +15,8 @@ from safetensors.numpy import save_file
 
 from bmcg import BMCG, Observations, load_model
 from bmcg.baselines import METHODS
+from bmcg.files.storage import MODEL, ModelFileError, write_atomically
 from bmcg.graphs import chain_graph
-from bmcg.storage import MODEL, ModelFileError, write_atomically
 
 M, N = 12, 9
 I, J = (a.ravel() for a in np.indices((M, N)))

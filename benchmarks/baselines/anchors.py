@@ -40,8 +40,8 @@ from sklearn.model_selection import ParameterGrid
 from bmcg.base import MatrixCompleter
 from bmcg.baselines import METHODS, tune
 from bmcg.datasets import Dataset
+from bmcg.files.storage import write_atomically
 from bmcg.metrics import error_rate, psnr, rmse
-from bmcg.storage import write_atomically
 
 CELLS = ROOT / "docs" / "results" / "anchors.json"
 PAGE = ROOT / "docs" / "results" / "anchors.md"

@@ -28,9 +28,9 @@ from benchmarks.reporting import ROOT, machine, table, write_page
 from bmcg import datasets
 from bmcg.baselines import BMCGPGAMP, BPMF, GRALS, MCOnGraphs, bpmf
 from bmcg.datasets import Dataset
+from bmcg.files.storage import write_atomically
 from bmcg.kernels.threads import count_jobs
 from bmcg.metrics import rmse
-from bmcg.storage import write_atomically
 
 PAGE = ROOT / "docs" / "results" / "baseline-speed.md"
 KEPT = PAGE.with_suffix(".json")

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from benchmarks.reporting import ROOT
 
 from bmcg.datasets import Dataset
-from bmcg.storage import write_atomically
+from bmcg.files.storage import write_atomically
 
 from .outcomes import Outcome
 

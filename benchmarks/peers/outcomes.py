@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from benchmarks.reporting import ROOT, machine
 
-from bmcg.storage import write_atomically
+from bmcg.files.storage import write_atomically
 
 # Cells that failed for want of the package are tried again once it is there.
 ABSENT = "not installed: "

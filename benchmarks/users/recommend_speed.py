@@ -15,8 +15,9 @@ import psutil
 from bmcg import BMCG
 from bmcg.graphs.precision import identity_precision
 from bmcg.inference.state import Factors, Gamma
-from bmcg.posterior import Posterior, SidePosterior
-from bmcg.recommending import Seen
+from bmcg.posterior import Posterior
+from bmcg.posterior.posterior import SidePosterior
+from bmcg.serving.ranking import Seen
 from reporting import table
 
 M, N, K, PER_ROW = 1_000, 100_000, 32, 100

@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimators import BMCG
-    from .imputer import BMCGImputer
-    from .loading import load_model
+    from .estimators import BMCG, BMCGImputer
+    from .files.loading import load_model
     from .observations import Observations
 
 __all__ = ["BMCG", "BMCGImputer", "Observations", "load_model"]
@@ -17,9 +16,9 @@ __version__ = "0.1.0"
 # Looked up on first use: the command line answers `--help` without loading Numba and SciPy.
 _HOMES = {
     "BMCG": "estimators",
-    "BMCGImputer": "imputer",
+    "BMCGImputer": "estimators",
     "Observations": "observations",
-    "load_model": "loading",
+    "load_model": "files.loading",
 }
 _ROOMS = ("baselines", "datasets", "graphs", "metrics", "plotting")
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .caller import user_level
+from .files.storage import write_model
 from .graphs.adjacency import as_adjacency
-from .labels import Labels, as_label_array
 from .observations import Observations
-from .stacks import user_level
-from .storage import write_model
-from .tables import like, wide_frame
+from .observations.frames import like, wide_frame
+from .observations.labels import Labels, as_label_array
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 import bmcg.cli.commands
 from bmcg import BMCG
-from bmcg.storage import write_atomically
+from bmcg.files.storage import write_atomically
 
 from .conftest import DENSE, FIT, call, refused
 
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(ratings, tmp_path, monkeyp
         Path(path).write_text("half of a mod")
         raise error
 
-    monkeypatch.setattr("bmcg.storage.save_file", full)
+    monkeypatch.setattr("bmcg.files.storage.save_file", full)
     (tmp_path / "m").write_text("precious")
     code, _, err = call("fit", ratings, *FIT, "-o", tmp_path / "m", "--force")
     assert code == 1

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .experiments import LOWER_IS_BETTER, METRIC_NAMES, Case
 from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS, TUNED
 from .summary import Summary

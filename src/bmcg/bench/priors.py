@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 
 Array = NDArray[np.float64]
 

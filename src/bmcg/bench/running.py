@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .experiments import EXPERIMENTS, NAMES, Experiment
 from .measuring import OK, Cell, same_settings
 from .methods import COLUMN_LABEL, OURS_LABEL, PAPER_METHODS, SLOW, chosen

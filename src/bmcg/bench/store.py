@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .measuring import NOT_RUN, Cell
 
 Row = dict[str, Any]

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from ..base import MatrixCompleter
 from ..estimators import BMCG
-from ..labels import Labels
-from ..loading import load_model
-from ..observations import Aggregate, Observations
-from ..tables import wide_frame
+from ..files.loading import load_model
+from ..observations import Observations
+from ..observations.entries import Aggregate
+from ..observations.frames import wide_frame
+from ..observations.labels import Labels
 from .compiling import announced_compilation
 from .graphs import GraphFile, read_graph
 from .outcome import (

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graphs import edge_graph
-from ..labels import Labels, factorise
-from ..tables import numeric
+from ..observations.frames import numeric
+from ..observations.labels import Labels, factorise
 from .outcome import UserError, check_input
 from .tables import column_names, label_column, like_known, read_table, table_kind
 

@@ -19,7 +19,7 @@ from ..imputing.plink import PlinkSource
 from ..imputing.sources import Source
 from ..imputing.tables import Layout, ParquetSource, TextSource
 from ..imputing.vcf import VcfSource
-from ..labels import Labels
+from ..observations.labels import Labels
 from .compiling import announced_compilation
 from .graphs import read_graph
 from .outcome import UserError, check_input, check_output, say, spoken_warnings

@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..labels import Labels
-from ..loading import load_model
-from ..recommending import Recommendations
+from ..files.loading import load_model
+from ..observations.labels import Labels
 from ..serving import ServingModel
+from ..serving.ranking import Recommendations
 from .outcome import UserError, check_input, check_output
 from .tables import as_whole_numbers, like_known, table_kind, write_table
 

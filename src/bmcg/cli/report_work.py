@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 from ..estimators import BMCG
+from ..files.storage import write_atomically
 from ..report import Entries, find, render
-from ..storage import write_atomically
 from .commands import DataForm, GraphChoice, _load, _read_long, _title, _with_labels
 from .compiling import announced_compilation
 from .outcome import UserError, check_input, check_output, spoken_warnings

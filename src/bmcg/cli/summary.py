@@ -6,8 +6,9 @@ from pathlib import Path
 
 from ..base import MatrixCompleter
 from ..estimators import BMCG
-from ..labels import Labels
-from ..posterior import Posterior, SidePosterior
+from ..observations.labels import Labels
+from ..posterior import Posterior
+from ..posterior.posterior import SidePosterior
 
 
 def describe(model: MatrixCompleter, path: Path) -> str:

@@ -14,8 +14,8 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from ..labels import Labels
-from ..storage import write_atomically
+from ..files.storage import write_atomically
+from ..observations.labels import Labels
 from .outcome import UserError, check_input
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}

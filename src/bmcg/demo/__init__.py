@@ -29,7 +29,7 @@ def run_demo(
         from .pictures import draw
     except ImportError:
         raise ImportError("the demo draws with matplotlib: pip install 'bmcg[plot]'") from None
-    from ..storage import write_atomically
+    from ..files.storage import write_atomically
     from .cases import draw_cases
     from .fits import fit_case
     from .report import html, text

@@ -10,9 +10,9 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
-from ..labels import Labels, as_label_array
-from ..stacks import user_level
-from ..tables import is_frame, numeric
+from ..caller import user_level
+from ..observations.frames import is_frame, numeric
+from ..observations.labels import Labels, as_label_array
 from .edges import edge_graph
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels import Labels, as_label_array
+from ..observations.labels import Labels, as_label_array
 from .build import check_count, symmetric_graph
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..base import MEMORY_LIMIT
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .matrix import Filled, fill
 from .wide import write_wide
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..estimators import BMCG
 from ..observations import Observations
-from ..posterior import interval
+from ..posterior.posterior import interval
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .genotypes import FIELDS, call_text, distinct_names, genotype_probabilities
 from .matrix import Filled
 from .vcf_lines import write_lines

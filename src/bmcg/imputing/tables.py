@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .matrix import Filled
 from .text import TextTable, number_text, std_cells
 

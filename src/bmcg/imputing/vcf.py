@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .genotypes import FIELDS, call_text, distinct_names, genotype_probabilities
 from .matrix import Filled
 from .vcf_lines import lines_of, write_lines

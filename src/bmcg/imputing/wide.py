@@ -11,7 +11,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 from .matrix import Filled
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..storage import write_atomically
+from ..files.storage import write_atomically
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]

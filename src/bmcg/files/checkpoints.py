@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from .inference.fit import Fit, SideInput
-from .inference.mark import Mark
-from .observations import Observations
-from .stacks import user_level
+from ..caller import user_level
+from ..inference.fit import Fit, SideInput
+from ..inference.mark import Mark
+from ..observations import Observations
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
 
 # Seconds between checkpoints, and the largest share of a fit's time that writing them may take.
@@ -230,6 +230,6 @@ def _digest(*arrays: NDArray[Any]) -> str:
 
 
 def _version() -> str:
-    from . import __version__
+    from .. import __version__
 
     return __version__

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .graphs.edges import edge_columns, edge_graph
-from .kernels.grouping import transpose
-from .kernels.threads import Workers
-from .labels import Labels, as_label_array, factorise
-from .observations import Observations, View
-from .posterior import Posterior
+from ..graphs.edges import edge_columns, edge_graph
+from ..kernels.grouping import transpose
+from ..kernels.threads import Workers
+from ..observations import Observations, View
+from ..observations.labels import Labels, as_label_array, factorise
+from ..posterior import Posterior
 
 Array = NDArray[np.float64]
 Which = Literal["rows", "cols"]

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from .kernels.grouping import group, members, pointers, transpose
+from ..kernels.grouping import group, members, pointers, transpose
+from .frames import LongTable, WideTable, is_frame, numeric
 from .labels import Labels, as_label_array
-from .tables import LongTable, WideTable, is_frame, numeric
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
 

@@ -11,19 +11,19 @@ import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
-from .graphs.precision import Precision, identity_precision
-from .inference.design import with_constant
-from .inference.families import Family, outer_packed
-from .inference.fit import Fit, Start
-from .inference.foldin import fold_in_rows, row_evidence
-from .inference.pruning import select
-from .inference.state import Factors, Gamma, State, side_lam
-from .kernels import passes
-from .kernels.passes import Side
-from .kernels.threads import Workers
-from .linalg.monte_carlo import MonteCarloEngine
-from .linalg.system import SidePrior, mean_system, off_diagonal
-from .observations import View
+from ..graphs.precision import Precision, identity_precision
+from ..inference.design import with_constant
+from ..inference.families import Family, outer_packed
+from ..inference.fit import Fit, Start
+from ..inference.foldin import fold_in_rows, row_evidence
+from ..inference.pruning import select
+from ..inference.state import Factors, Gamma, State, side_lam
+from ..kernels import passes
+from ..kernels.passes import Side
+from ..kernels.threads import Workers
+from ..linalg.monte_carlo import MonteCarloEngine
+from ..linalg.system import SidePrior, mean_system, off_diagonal
+from ..observations import View
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

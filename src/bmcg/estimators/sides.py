@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .graphs import feature_graph, pattern_graph
-from .graphs.adjacency import as_adjacency
-from .graphs.precision import stack_graphs
-from .graphs.table import encode_table
-from .inference.fit import SideInput
-from .labels import Labels
-from .observations import Observations
+from ..graphs import feature_graph, pattern_graph
+from ..graphs.adjacency import as_adjacency
+from ..graphs.precision import stack_graphs
+from ..graphs.table import encode_table
+from ..inference.fit import SideInput
+from ..observations import Observations
+from ..observations.labels import Labels
 
 Which = Literal["rows", "cols"]
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .callbacks import CallbackSupport, with_callbacks
-from .estimators import BMCG
-from .inference.families import Family
-from .kernels.grouping import pointers
-from .kernels.threads import workers
-from .labels import Labels
-from .linalg.engines import EngineName
-from .observations import Observations, View
-from .posterior import BATCH
-from .tables import row_index
+from ..callbacks import CallbackSupport, with_callbacks
+from ..inference.families import Family
+from ..kernels.grouping import pointers
+from ..kernels.threads import workers
+from ..linalg.engines import EngineName
+from ..observations import Observations, View
+from ..observations.frames import row_index
+from ..observations.labels import Labels
+from ..posterior.posterior import BATCH
+from .bmcg import BMCG
 
 Bool = NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from .kernels.grouping import transpose
-from .kernels.threads import Workers
-from .kernels.top import keep_best
-from .posterior import Posterior
+from ..kernels.grouping import transpose
+from ..kernels.threads import Workers
+from ..kernels.top import keep_best
+from ..posterior import Posterior
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .base import MatrixCompleter, locate
+from ..base import MatrixCompleter, locate
+from ..graphs.precision import GraphStack, Precision, stack_graphs
+from ..inference.fit import SideInput, Start
+from ..inference.weights import GraphWeight
+from ..kernels.threads import workers
+from ..observations import Observations
+from ..observations.labels import Labels
+from ..posterior import Posterior
 from .folding import Which, fold_in, merged, read_newcomers
-from .graphs.precision import GraphStack, Precision, stack_graphs
-from .inference.fit import SideInput, Start
-from .inference.weights import GraphWeight
-from .kernels.threads import workers
-from .labels import Labels
-from .observations import Observations
-from .posterior import Posterior
-from .recommending import SCORES, Recommendations, Score, Seen, best_columns
+from .ranking import SCORES, Recommendations, Score, Seen, best_columns
 
 
 class ServingModel(MatrixCompleter):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .base import MatrixCompleter
-from .baselines import METHODS
+from ..base import MatrixCompleter
+from ..baselines import METHODS
 from .storage import ModelFileError, read_model
 
 

@@ -14,23 +14,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .callbacks import CallbackSupport, SweepTasks, with_callbacks
-from .checkpoints import Checkpoint, identify, open_checkpoint
-from .doubt import settled
-from .inference.families import FAMILIES, Family
-from .inference.fit import Fit, Progress, Settings, SideInput, Start
-from .inference.mark import Mark
-from .inference.run import biases_pay, run
-from .inference.weights import GraphWeight, graph_weights
-from .kernels.threads import count_jobs, workers
-from .linalg.engines import ENGINES, EngineName
-from .observations import Observations
-from .posterior import Posterior
-from .progress import fit_progress
-from .serving import ServingModel
+from ..callbacks import CallbackSupport, SweepTasks, with_callbacks
+from ..caller import user_level
+from ..doubt import settled
+from ..files.checkpoints import Checkpoint, identify, open_checkpoint
+from ..inference.families import FAMILIES, Family
+from ..inference.fit import Fit, Progress, Settings, SideInput, Start
+from ..inference.mark import Mark
+from ..inference.run import biases_pay, run
+from ..inference.weights import GraphWeight, graph_weights
+from ..kernels.threads import count_jobs, workers
+from ..linalg.engines import ENGINES, EngineName
+from ..observations import Observations
+from ..observations.frames import like
+from ..posterior import Posterior
+from ..progress import fit_progress
+from ..serving import ServingModel
 from .sides import SideSpec, side_spec
-from .stacks import user_level
-from .tables import like
 
 Array = NDArray[np.float64]
 
