@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from safetensors.numpy import save_file
 import bmcg.cli.commands
 from bmcg import BMCG
 from bmcg.files.storage import write_atomically
+from bmcg.graphs.adjacency import as_adjacency
+from bmcg.observations.labels import Labels
 
 from .conftest import DENSE, FIT, call, refused
 
@@ -280,14 +283,36 @@ def test_interval_needs_a_probability(fitted, pairs, tmp_path, level):
     assert "0.9" in refused(*arguments)
 
 
-def test_defects_keep_their_traceback(fitted, monkeypatch):
-    def broken(*arguments):
-        raise RuntimeError("a defect")
+DEFECTS = {
+    "StopIteration": lambda: next(iter([])),
+    "KeyError": lambda: {}["rank"],
+    "TypeError": lambda: None + 1,
+    "ValueError": lambda: np.zeros(2) + np.zeros(3),
+    "of another package": lambda: json.loads("{"),
+}
 
-    monkeypatch.setattr(bmcg.cli.commands, "describe", broken)
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_defects_keep_their_traceback(fitted, monkeypatch, defect):
+    """Of whatever class: what an operation runs into is no advice to the user."""
+    monkeypatch.setattr(bmcg.cli.commands, "describe", lambda *_: DEFECTS[defect]())
     code, _, err = call("info", fitted)
     assert code == 1
     assert not err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "advise",
+    [
+        lambda: Labels(np.array(["a", "b"], dtype=object), "row").positions(["c"], "rows"),
+        lambda: as_adjacency(3, 2, None, "row_graph"),
+        lambda: BMCG(rank=0).fit(np.eye(3)),
+    ],
+    ids=["KeyError", "TypeError", "ValueError"],
+)
+def test_advice_of_the_library_is_one_line(fitted, monkeypatch, advise):
+    monkeypatch.setattr(bmcg.cli.commands, "describe", lambda *_: advise())
+    refused("info", fitted)
 
 
 def test_options_of_a_checkpoint_that_make_no_sense_are_refused(ratings, tmp_path):

@@ -90,6 +90,7 @@ def test_interrupted_fit_saves_the_last_sweep(ratings, tmp_path, monkeypatch):
     ended = call("fit", ratings, *FIT, "-o", tmp_path / "m")
     assert ended.code == 130
     assert "interrupted after 3 sweeps" in ended.err
+    assert f"interrupted: {tmp_path / 'm'} was written, as the fit stood after 3" in ended.err
     model = load_model(tmp_path / "m")
     assert model.n_sweeps_ == 3
     assert model.stop_reason_ == "interrupted"

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .outcome import INPUT_ERRORS, INTERRUPTED, USER_ERROR, UserError, one_line, say
+from .outcome import USER_ERROR, begin, interrupted, is_advice, one_line, say
 
 
 class Posterior(StrEnum):
@@ -57,13 +57,13 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command: 0 done, 1 the user's to put right, 2 usage, 130 interrupted."""
+        begin()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            say("interrupted: nothing was written")
-            raise typer.Exit(INTERRUPTED) from None
-        except (UserError, *INPUT_ERRORS) as error:
-            if os.environ.get("BMCG_TRACEBACK"):
+            raise interrupted() from None
+        except Exception as error:
+            if os.environ.get("BMCG_TRACEBACK") or not is_advice(error):
                 raise
             say(f"error: {one_line(error)}")
             raise typer.Exit(USER_ERROR) from None

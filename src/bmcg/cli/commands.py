@@ -20,13 +20,14 @@ from ..observations.labels import Labels
 from .compiling import announced_compilation
 from .graphs import GraphFile, read_graph
 from .outcome import (
-    INTERRUPTED,
     UserError,
     check_input,
     check_output,
+    end_if_interrupted,
     one_line,
     say,
     spoken_warnings,
+    wrote,
 )
 from .summary import describe
 from .tables import (
@@ -95,6 +96,7 @@ def fit(
         features = ("pattern", "pattern") if choice.pattern else ()
         model.fit(observations, *graphs, *features)
     model.save(output)
+    wrote(output)
     typer.echo(
         f"{output}: rank {model.rank_}, noise {model.noise_std_:.4g}, "
         f"{model.n_sweeps_} sweeps, {model.stop_reason_}"
@@ -102,11 +104,10 @@ def fit(
     kept = checkpoint is not None and checkpoint.exists()
     if kept and model.converged_:
         checkpoint.unlink()
-    elif kept:
-        more = "" if model.stop_reason_ == "interrupted" else ", and a larger --max-sweeps"
-        say(f"to go on, give the same command with --resume --force{more}")
-    if model.stop_reason_ == "interrupted":
-        raise typer.Exit(INTERRUPTED)
+    advice = "to go on, give the same command with --resume --force" if kept else ""
+    end_if_interrupted(model, advice=advice and f"; {advice}")
+    if kept and not model.converged_:
+        say(f"{advice}, and a larger --max-sweeps")
 
 
 def predict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import tempfile
@@ -11,23 +12,85 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
+
 USER_ERROR = 1
 INTERRUPTED = 130  # 128 + SIGINT, what shells expect of an interrupted program
 
-# What the library raises about input; anything else is a defect and keeps its traceback.
-INPUT_ERRORS = (
-    ValueError,
-    KeyError,
-    TypeError,
-    OSError,
-    MemoryError,
-    NotImplementedError,
-    ImportError,
-)
+# The machine's to say, whoever finds out: files, memory, packages.
+OF_THE_MACHINE = (OSError, MemoryError, ImportError)
+# What the library raises about input. Python and NumPy raise the same for defects.
+OF_THE_INPUT = (ValueError, KeyError, TypeError, NotImplementedError)
+PACKAGE = __name__.partition(".")[0]
 
 
 class UserError(Exception):
     """Something the user can put right; the message says how."""
+
+
+def is_advice(error: BaseException) -> bool:
+    """Whether an error was meant for the user, so that its message is all there is to say.
+
+    An error of the kinds that the library raises about input is advice where a `raise` of this
+    package made it. One that an operation ran into, or another package, is a defect.
+    """
+    if isinstance(error, (UserError, *OF_THE_MACHINE)):
+        return True
+    at = error.__traceback__
+    if not isinstance(error, OF_THE_INPUT) or at is None:
+        return False
+    while at.tb_next is not None:
+        at = at.tb_next
+    code = at.tb_frame.f_code
+    inside = at.tb_frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+    return inside and code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+# What the command at work has written so far: an interrupt says what is there.
+_written: list[Path] = []
+
+
+def begin() -> None:
+    """A command begins: nothing is written yet."""
+    _written.clear()
+
+
+def wrote(*paths: Path) -> None:
+    """Note that these files are complete under their names."""
+    _written.extend(paths)
+
+
+def interrupted(state: str = "") -> typer.Exit:
+    """Say that Ctrl-C ended the command and what it left; the exit to raise.
+
+    Parameters
+    ----------
+    state : str
+        What is to be known of the files that were written, such as "of 12 sweeps".
+    """
+    if not _written:
+        say("interrupted: nothing was written")
+    else:
+        names = ", ".join(map(str, _written))
+        say(f"interrupted: {names} {'was' if len(_written) == 1 else 'were'} written{state}")
+    return typer.Exit(INTERRUPTED)
+
+
+def end_if_interrupted(*models: Any, advice: str = "") -> None:
+    """End the command where Ctrl-C ended one of its fits; call it once all is written.
+
+    A fit that is interrupted keeps what its last sweep had. Its file is usable, but the command
+    did not do what was asked: it says so and ends with the code of an interrupt.
+
+    Parameters
+    ----------
+    *models : fitted BMCG, or None where there was nothing to fit
+    advice : str
+        How to go on, for the end of the sentence.
+    """
+    for model in models:
+        if model is not None and model.stop_reason_ == "interrupted":
+            raise interrupted(f", as the fit stood after {model.n_sweeps_} sweeps{advice}")
 
 
 def say(text: str) -> None:

@@ -1,0 +1,1 @@
+"""What it takes to read files of a size that users have, beside what the fit takes."""

@@ -1,0 +1,54 @@
+"""A million ratings in a CSV file, with names of users and items that are text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from .measuring import Case
+
+SHAPE, ENTRIES = (20_000, 5_000), 1_000_000
+
+
+def prepare(folder: Path) -> None:
+    """Write the ratings in no order."""
+    rng = np.random.default_rng(0)
+    at = rng.choice(SHAPE[0] * SHAPE[1], ENTRIES, replace=False)
+    rows, cols = np.divmod(at, SHAPE[1])
+    taste, style = (rng.standard_normal((n, 5)) for n in SHAPE)
+    values = 3.5 + 0.5 * (taste[rows] * style[cols]).sum(1) + rng.standard_normal(ENTRIES)
+    stars = np.clip(np.rint(2 * values) / 2, 0.5, 5)
+    columns = {
+        "user": np.char.add("user ", rows.astype(str)),
+        "item": np.char.add("item-", cols.astype(str)),
+        "rating": stars,
+    }
+    csv.write_csv(pa.table(columns), folder / "ratings.csv")
+
+
+def steps(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Read as the command does, fit, save, load."""
+    from bmcg import BMCG, load_model
+    from bmcg.cli.commands import DataForm, GraphChoice, _read_long
+
+    found: dict[str, Any] = {}
+    form = DataForm(folder / "ratings.csv", "user", "item", "rating", False, "error")
+
+    def read() -> None:
+        found["entries"] = _read_long(form, GraphChoice(None, None, "error"))
+
+    def fit() -> None:
+        found["model"] = BMCG(random_state=0, max_sweeps=200).fit(found["entries"])
+
+    yield "read the table", read
+    yield "fit", fit
+    yield "save the model", lambda: found["model"].save(folder / "model.safetensors")
+    yield "load the model", lambda: load_model(folder / "model.safetensors")
+
+
+CASE = Case(f"{ENTRIES:,} ratings of {SHAPE[0]:,} × {SHAPE[1]:,}, CSV", prepare, steps)
