@@ -168,7 +168,7 @@ def test_a_graph_of_another_size_is_refused(form):
         ([("n0", "n9")], NAMES, KeyError, "row_graph: .*'n9'"),
         (networkx([("n0", "n9", 1.0)]), NAMES, KeyError, "row_graph: .*'n9'"),
         (networkx([(0, 9, 1.0)], nx.DiGraph), None, KeyError, "row_graph: .*9"),
-        (BACKWARDS.rename(columns={"n3": "m3"}), NAMES, KeyError, "row_graph: unknown row.*'n3'"),
+        (BACKWARDS.rename(columns={"n3": "m3"}), NAMES, ValueError, "row_graph, columns: .*'n3'"),
         ([(0, 1, 1.0, 2.0)], None, TypeError, "row_graph: cannot read a list as a graph"),
         ([(0, 1), (1, 2, 1.0)], None, ValueError, "row_graph: .*different lengths"),
         (np.ones((5, 4)), None, TypeError, "row_graph: cannot read a ndarray as a graph"),

@@ -53,6 +53,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("col graph", _graph(fitted.cols)),
         ("posterior", model.posterior_),
         *_judged(model),
+        *(("joined", f"{argument}: {note}") for argument, note in model.joined_.items()),
     ]
 
 

@@ -113,6 +113,9 @@ class BMCG(CallbackSupport, ServingModel):
     graph_weights_ : dict
         For "rows" and "cols" a dict of names to `GraphWeight`: the strength of each graph, of
         the ridge and of the features, and the share of the prior that each determines.
+    joined_ : dict
+        For "row_features" and "col_features", where given, how their lines were matched with
+        the data: by which labels or by position, and how many lines were left out.
 
     Examples
     --------
@@ -200,9 +203,12 @@ class BMCG(CallbackSupport, ServingModel):
             Which rows, and which columns, are alike: an adjacency matrix, edge list, frame or
             networkx graph. Several by name, or those that "auto" builds from the observation
             pattern and the features, get weights from the evidence.
-        row_features, col_features : array, sparse matrix, data frame, "pattern" or None
+        row_features, col_features : array, sparse matrix, frame, (frame, key), "pattern" or None
             What is known of each row, and of each column; a linear map into the factors is
-            learned with them. "pattern" is the observation pattern itself.
+            learned with them. Where the data has labels, lines of a frame are found by label:
+            in the key column, else in an index or column that has the labels' title, else in
+            the index. Arrays are matched by position. "pattern" is the observation pattern
+            itself.
 
         Returns
         -------
@@ -232,6 +238,8 @@ class BMCG(CallbackSupport, ServingModel):
         cols = side_spec(col_graph, col_features, observations, "cols")
         self.posterior_ = self._family(rows, cols)
         self._remember(observations)
+        notes = {"row_features": rows.joined, "col_features": cols.joined}
+        self.joined_ = {argument: note for argument, note in notes.items() if note}
         tasks = SweepTasks(owner, given, observations.values)
         self.fitted_ = self._run(observations, rows, cols, tasks)
         tasks.finish()

@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..caller import user_level
-from ..observations.frames import is_frame, numeric
+from ..observations.frames import eager, is_frame, numeric
+from ..observations.joining import holds, match
 from ..observations.labels import Labels, as_label_array
 from .edges import edge_graph
 
@@ -22,8 +23,11 @@ def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str)
     Parameters
     ----------
     graph : sparse or dense matrix, edge list, data frame or networkx graph
-        A square frame or matrix holds weights; a frame, list or array with two or three
-        columns holds edges (and weights), as positions or, where the data has them, labels.
+        A square matrix holds weights by position. A frame with a column for each node holds
+        weights by label: rows are found by the index, by a column that holds all labels or,
+        where neither names them, in the order of the columns. A frame, list or array with two
+        or three columns holds edges (and weights), as positions or, where the data has them,
+        labels.
     n_nodes : int
         Rows (or columns) of the data.
     labels : Labels or None
@@ -114,27 +118,59 @@ def _from_edges(
         raise type(error)(f"{argument}: {error.args[0]}") from None
 
 
+def _from_frame(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
+    """Weights where the columns are named like the nodes, else edges."""
+    table = eager(graph, argument)
+    titles = as_label_array(list(table.columns))
+    if labels is None:
+        square = table.shape == (n_nodes, n_nodes)
+    else:
+        square = bool((Labels(titles, "column").find(labels.values) >= 0).all())
+    if not square and table.shape[1] in (2, 3):
+        return _from_edges(graph, None, n_nodes, labels, argument)
+    if labels is None:
+        if not square:
+            return sp.csr_array(table.shape)  # of another size, which is told by the caller
+        # Without labels of the data a node is its position, or the name that its column has.
+        counted = titles.dtype.kind in "iu" and set(titles.tolist()) == set(range(n_nodes))
+        labels = Labels(np.arange(n_nodes) if counted else titles, "node")
+    return _from_square_frame(table, titles, labels, argument)
+
+
 def _from_square_frame(
-    table: nw.DataFrame[Any], labels: Labels | None, argument: str
+    table: nw.DataFrame[Any], titles: Any, labels: Labels, argument: str
 ) -> sp.csr_array:
-    """Weights, put in the order of the labels; an index other than 0, 1, ... names the rows."""
-    A = np.column_stack([numeric(table.get_column(c), argument) for c in table.columns])
-    if labels is None or A.shape != (len(labels),) * 2:
-        return sp.csr_array(A)
-    cols = Labels(as_label_array(list(table.columns)), labels.side).positions
+    """Weights in the order of the labels, whatever the order of the frame."""
+    cols = match(titles, labels, f"{argument}, columns")
     index = nw.maybe_get_index(table)
-    named = index is not None and not np.array_equal(index, np.arange(len(A)))
-    rows = Labels(as_label_array(index), labels.side).positions if named else cols
-    order = rows(labels.values, argument), cols(labels.values, argument)
-    return sp.csr_array(A[np.ix_(*order)])
+    others = [title for at, title in enumerate(table.columns) if at not in set(cols.tolist())]
+    keys = [title for title in others if holds(table.get_column(title), labels)]
+    named = index is not None and set(labels.values.tolist()) <= set(index.tolist())
+    if named or not (keys or _is_plain(index, table.shape)):
+        rows = match(as_label_array(index), labels, f"{argument}, index")
+    elif keys:
+        rows = match(as_label_array(table.get_column(keys[0])), labels, f"{argument}, {keys[0]!r}")
+    else:
+        rows = cols
+    left = len(table) - len(rows)
+    if left:
+        warnings.warn(
+            f"{argument}: {left} of its {len(table)} nodes are not in the data and were left out",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+    used = [numeric(table.get_column(table.columns[at]), argument) for at in cols]
+    return sp.csr_array(np.column_stack(used)[rows])
+
+
+def _is_plain(index: Any, shape: tuple[int, int]) -> bool:
+    """Whether the rows of a square frame have no names, and so are in the columns' order."""
+    return shape[0] == shape[1] and (index is None or np.array_equal(index, np.arange(shape[0])))
 
 
 def _from_table(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:
     if is_frame(graph):
-        table = nw.from_native(graph, eager_only=True)
-        if table.shape != (n_nodes, n_nodes) and table.shape[1] in (2, 3):
-            return _from_edges(graph, None, n_nodes, labels, argument)
-        return _from_square_frame(table, labels, argument)
+        return _from_frame(graph, n_nodes, labels, argument)
     if isinstance(graph, (list, tuple)):
         if len(graph) == 0:
             return sp.csr_array((n_nodes, n_nodes))

@@ -79,7 +79,7 @@ def edge_columns(edges: Any) -> tuple[Any, Any, Any]:
     """First ends, second ends, and weights or None."""
     if not isinstance(edges, np.ndarray) and hasattr(edges, "columns"):
         table = nw.from_native(edges, eager_only=True)
-        columns: list[Any] = [table[name].to_numpy() for name in table.columns]
+        columns: list[Any] = [table.get_column(name).to_numpy() for name in table.columns]
     elif isinstance(edges, np.ndarray):
         columns = list(edges.T) if edges.ndim == 2 else [edges]
     else:

@@ -83,7 +83,7 @@ def _columns(frame: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]:
         ) from None
     if 0 in table.shape:
         raise ValueError(f"frame has shape {table.shape}: there is nothing to build a graph from")
-    return {name: _values(name, table[name]) for name in table.columns}
+    return {name: _values(name, table.get_column(name)) for name in table.columns}
 
 
 def _values(name: str, series: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:

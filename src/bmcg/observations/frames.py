@@ -34,7 +34,7 @@ class WideTable:
     @classmethod
     def read(cls, frame: Any) -> Self:
         """Read a wide frame of numbers."""
-        table = _eager(frame, "X")
+        table = eager(frame, "X")
         columns = [_column(table.get_column(name), name) for name in table.columns]
         values = np.column_stack(columns) if columns else np.empty((len(table), 0))
         cols = Labels(as_label_array(list(table.columns)), "column", _name(frame.columns))
@@ -71,7 +71,7 @@ class LongTable:
         col_labels: ArrayLike | None,
     ) -> Self:
         """Read the three named columns of a long frame."""
-        table = _eager(frame, "frame")
+        table = eager(frame, "frame")
         for argument, name in (("row", row), ("col", col), ("value", value)):
             if name is None or name not in table.columns:
                 raise ValueError(
@@ -147,7 +147,8 @@ def like(values: NDArray[np.float64], *given: Any) -> Any:
     return values
 
 
-def _eager(frame: Any, argument: str) -> nw.DataFrame[Any]:
+def eager(frame: Any, argument: str) -> nw.DataFrame[Any]:
+    """A frame of any library behind one face; the argument's name is for messages."""
     try:
         return nw.from_native(frame, eager_only=True)
     except nw.exceptions.DuplicateError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,26 +64,36 @@ class Labels:
         -------
         ndarray of shape (n_names,)
         """
-        asked = self._keys(names)
-        get = self._index.get
-        found = np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
-        unknown = list(dict.fromkeys(asked[at] for at in np.flatnonzero(found < 0)))
-        if unknown:
-            shown = ", ".join(repr(u) for u in unknown[:5])
-            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        found = self.find(names)
+        if (found < 0).any():
+            asked = self._keys(names)
+            unknown = list(dict.fromkeys(asked[at] for at in np.flatnonzero(found < 0)))
             raise KeyError(
-                f"{argument}: unknown {self.side} labels {shown}{more}; "
+                f"{argument}: unknown {self.side} labels {listed(unknown)}; "
                 f"known labels look like {self.values[:1].tolist()[0]!r}"
             )
         return found
 
+    def find(self, names: Any) -> NDArray[np.intp]:
+        """Positions of names, −1 for the unknown ones, shape (n_names,)."""
+        asked, get = self._keys(names), self._index.get
+        return np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
+
     def _keys(self, names: Any) -> list[Any]:
         """Names as the keys of the index; moments in time count in the labels' own unit."""
         asked = as_label_array(names).ravel()
-        if self.values.dtype.kind == "M" and len(asked):
-            with contextlib.suppress(TypeError, ValueError):
-                asked = asked.astype(self.values.dtype)
-        return asked.tolist()
+        if self.values.dtype.kind != "M" or len(asked) == 0:
+            return asked.tolist()
+        try:
+            moments = asked if asked.dtype.kind == "M" else asked.astype("datetime64[us]")
+            ours = moments.astype(self.values.dtype)
+        except (TypeError, ValueError):
+            return asked.tolist()
+        keys = ours.tolist()
+        # Five o'clock is not the day it lies in: what the labels' unit cannot say is unknown.
+        for at in np.flatnonzero(ours != moments):
+            keys[at] = str(moments[at])
+        return keys
 
     def encode(self) -> NDArray[np.uint8]:
         """The labels as the bytes of a JSON object, for a model file."""
@@ -116,6 +127,12 @@ def as_label_array(names: Any) -> NDArray[Any]:
         return _objects(names)
     values = np.asarray(names)
     return _objects(values.ravel().tolist()) if values.dtype.kind in "US" else values
+
+
+def listed(names: Sequence[Any], shown: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(repr(name) for name in names[:shown]) + more
 
 
 def missing_labels(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -35,6 +35,7 @@ class ServingModel(MatrixCompleter):
     graph_weights_: dict[str, dict[str, GraphWeight]]
     observations_: Observations | None
     seen_: Seen
+    joined_: dict[str, str]
 
     def recommend(
         self,
@@ -211,12 +212,14 @@ class ServingModel(MatrixCompleter):
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = super()._state()
         arrays |= {"seen_indptr": self.seen_.indptr, "seen_indices": self.seen_.indices}
+        header["joined"] = self.joined_
         return arrays, header
 
     @classmethod
     def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
         model = super()._from_state(arrays, header)
         model.observations_ = None
+        model.joined_ = header.get("joined", {})  # older files do not say
         model.seen_ = Seen(arrays["seen_indptr"], arrays["seen_indices"])
         return model
 
