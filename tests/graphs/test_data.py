@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from bmcg import Observations
-from bmcg.graphs import chain_graph, feature_graph, geo_graph, knn_graph, pattern_graph, time_graph
+from bmcg.graphs import feature_graph, geo_graph, knn_graph, pattern_graph
 from bmcg.graphs import pattern as pattern_module
 from bmcg.graphs.pattern import nearest_patterns
 from bmcg.graphs.table import encode_table
@@ -197,67 +196,6 @@ def test_many_categories_stay_sparse_and_agree_with_dense_points():
 def test_feature_graph_refuses_bad_input_by_name(frame, error, message):
     with pytest.raises(error, match=message):
         feature_graph(frame)
-
-
-def test_regular_times_give_the_chain_of_the_paper():
-    order = np.random.default_rng(11).permutation(50)
-    expected = chain_graph(50)[order][:, order].toarray()
-    np.testing.assert_allclose(time_graph(3.0 * order + 7, n_neighbors=14).toarray(), expected)
-
-
-def test_irregular_times_follow_the_formula():
-    t = np.array([0.0, 1.0, 1.5, 9.0])
-    A = time_graph(t, scale=2.0, n_neighbors=2).toarray()
-    assert A[0, 1] == pytest.approx(math.exp(-0.25))
-    assert A[1, 2] == pytest.approx(math.exp(-0.0625))
-    assert A[2, 3] == pytest.approx(math.exp(-(3.75**2)))
-    assert A[0, 2] == A[0, 3] == 0.0
-    assert (A == A.T).all()
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        np.array(["2024-01-01", "2024-01-02", "2024-01-04"], dtype="datetime64[D]"),
-        [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 4)],
-        [dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2024, 1, 4)],
-        pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04"])),
-        pd.DatetimeIndex(["2024-01-01", "2024-01-02", "2024-01-04"]),
-        pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04"], utc=True)),
-        pl.Series([dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2024, 1, 4)]),
-        np.array([0, 1, 3], dtype="timedelta64[D]"),
-        [dt.timedelta(0), dt.timedelta(1), dt.timedelta(3)],
-    ],
-)
-def test_dates_of_any_kind_are_times(times):
-    graph = time_graph(times, scale=np.timedelta64(2, "D"))
-    np.testing.assert_allclose(
-        graph.toarray(), time_graph([0.0, 1.0, 3.0], scale=2.0).toarray(), rtol=1e-12
-    )
-    assert (time_graph(times) != time_graph([0.0, 86400.0, 3 * 86400.0])).nnz == 0
-
-
-def test_equal_times_have_weight_one():
-    assert time_graph([4.0, 4.0, 4.0]).data.tolist() == [1.0] * 6
-    assert time_graph([4.0]).shape == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"times": [0.0, np.nan]}, "times: entry 1 is missing"),
-        ({"times": [0.0, np.inf]}, "times must be finite"),
-        ({"times": ["noon", "night"]}, "times has shape"),
-        ({"times": []}, "times has shape"),
-        ({"times": [[1.0]]}, "times has shape"),
-        ({"times": [0.0, 1.0], "scale": 0.0}, "scale=0.0"),
-        ({"times": [0.0, 1.0], "scale": np.timedelta64(1, "s")}, "plain numbers"),
-        ({"times": [0.0, 1.0], "n_neighbors": 0}, "n_neighbors=0"),
-    ],
-)
-def test_time_graph_refuses_bad_input_by_name(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        time_graph(**arguments)
 
 
 def test_geo_graph_finds_great_circle_neighbours():

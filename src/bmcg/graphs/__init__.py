@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .build import chain_graph, grid_graph, knn_graph
-from .data import feature_graph, geo_graph, pattern_graph, time_graph
+from .data import feature_graph, geo_graph, pattern_graph
 from .edges import edge_graph
+from .times import time_graph
 
 __all__ = [
     "chain_graph",

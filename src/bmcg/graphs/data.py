@@ -1,19 +1,16 @@
-"""Graphs from the data at hand: who was observed together, features, time and place."""
+"""Graphs from the data at hand: who was observed together, features and place."""
 
 from __future__ import annotations
 
-import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .build import check_count, knn_graph, symmetric_graph
 from .pattern import nearest_patterns, neighbor_graph
-from .table import as_numbers, encode_table
+from .table import encode_table
 
 if TYPE_CHECKING:
     from ..observations import Observations
@@ -105,49 +102,6 @@ def feature_graph(frame: Any, n_neighbors: int = 10) -> sp.csr_array:
     return symmetric_graph(n, nodes[graph.row], nodes[graph.col], graph.data)
 
 
-def time_graph(
-    times: Any, scale: float | np.timedelta64 | None = None, n_neighbors: int = 10
-) -> sp.csr_array:
-    """Graph of irregular points in time: neighbours in order, weights that decay in time.
-
-    Each point is joined with the ⌈n_neighbors/2⌉ before it and as many after it, with weight
-    exp(−(t_i − t_j)²/scale²). Regular times and the default scale give `chain_graph` with the
-    scale of the paper, cut at that many steps. A gap much longer than `scale` separates what
-    lies on its two sides.
-
-    Parameters
-    ----------
-    times : array_like or series of numbers, dates or durations, shape (n,)
-        In any order; the graph keeps theirs.
-    scale : float or timedelta64, optional
-        Length over which weights decay, in the unit of `times` (of seconds, if a plain number
-        is given for dates); by default √3 times the median gap between successive points.
-    n_neighbors : int
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        Weights in (0, 1].
-    """
-    check_count("n_neighbors", n_neighbors)
-    t, is_date = _times(times)
-    if isinstance(scale, np.timedelta64):
-        if not is_date:
-            raise ValueError(f"scale={scale!r}, but times holds plain numbers: pass a number")
-        scale = float(scale / np.timedelta64(1, "s"))
-    order = np.argsort(t, kind="stable")
-    t, n = t[order], len(t)
-    if scale is None:
-        gaps = np.diff(t)
-        scale = math.sqrt(3.0) * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
-    if not (np.isfinite(scale) and scale > 0):
-        raise ValueError(f"scale={scale!r}: pass a positive length, or None for the default")
-    steps = np.arange(1, min(n - 1, (n_neighbors + 1) // 2) + 1)
-    i = np.concatenate([np.arange(n - d) for d in steps] or [np.empty(0, dtype=np.int64)])
-    j = i + np.repeat(steps, n - steps)
-    return symmetric_graph(n, order[i], order[j], np.exp(-np.square((t[j] - t[i]) / scale)))
-
-
 def geo_graph(latitude: ArrayLike, longitude: ArrayLike, n_neighbors: int = 10) -> sp.csr_array:
     """Nearest-neighbour graph of places on the globe, by great-circle distance.
 
@@ -170,29 +124,6 @@ def geo_graph(latitude: ArrayLike, longitude: ArrayLike, n_neighbors: int = 10) 
         )
     lon = (lon + 180.0) % 360.0 - 180.0  # one spelling of each place: duplicates are found
     return knn_graph(np.radians(np.column_stack([lat, lon])), n_neighbors, metric="haversine")
-
-
-def _times(times: Any) -> tuple[NDArray[np.float64], bool]:
-    """Times as numbers, dates and durations in seconds, and whether they were such."""
-    if hasattr(times, "to_numpy"):
-        times = nw.from_native(times, series_only=True, pass_through=True).to_numpy()
-    values = np.asarray(times)
-    for unit in ("datetime64[us]", "timedelta64[us]"):
-        if values.dtype == object:
-            with suppress(TypeError, ValueError):
-                values = values.astype(unit)
-    t = as_numbers(values, "times") if values.ndim == 1 else None
-    if t is None or len(t) == 0:
-        raise ValueError(
-            f"times has shape {values.shape} and type {values.dtype}: pass a list of numbers, "
-            "dates or durations, one for each node"
-        )
-    if np.isnan(t).any():
-        raise ValueError(
-            f"times: entry {int(np.flatnonzero(np.isnan(t))[0])} is missing "
-            f"({int(np.isnan(t).sum())} in all); every node needs a time"
-        )
-    return t, values.dtype.kind in "mM"
 
 
 def _degrees(argument: str, values: Any, low: float, high: float) -> NDArray[np.float64]:
