@@ -15,8 +15,7 @@ import psutil
 from bmcg import BMCG
 from bmcg.graphs.precision import identity_precision
 from bmcg.inference.state import Factors, Gamma
-from bmcg.posterior import Posterior
-from bmcg.posterior.posterior import SidePosterior
+from bmcg.posterior import Posterior, SidePosterior
 from bmcg.serving.ranking import Seen
 from reporting import table
 

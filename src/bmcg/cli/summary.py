@@ -7,8 +7,7 @@ from pathlib import Path
 from ..base import MatrixCompleter
 from ..estimators import BMCG
 from ..observations.labels import Labels
-from ..posterior import Posterior
-from ..posterior.posterior import SidePosterior
+from ..posterior import Posterior, SidePosterior
 
 
 def describe(model: MatrixCompleter, path: Path) -> str:

@@ -383,10 +383,11 @@ class BMCG(CallbackSupport, ServingModel):
                 observations, *sides, settings, pool=pool, callback=after, resume=mark, keep=between
             )
             fit = settled(observations, sides, settings, fit, pool, show)
+            posterior = Posterior.from_fit(fit, self.posterior_, self._limits(observations), pool)
         if kept is not None:
             kept.finish(fit)
         self._note(fit, "" if kept is None else kept.advice)
-        return Posterior.from_fit(fit, self.posterior_, self._limits(observations))
+        return posterior
 
     def _open_checkpoint(
         self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
@@ -416,10 +417,11 @@ class BMCG(CallbackSupport, ServingModel):
         settings = replace(self._settings(observations, False), bias=start.state.biased)
         with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
             fit = run(observations, rows, cols, settings, pool=pool, callback=show, start=start)
+            posterior = Posterior.from_fit(fit, self.posterior_, self._limits(observations), pool)
         weights = self.graph_weights_
         self._note(fit)
         self.graph_weights_ = weights
-        return Posterior.from_fit(fit, self.posterior_, self._limits(observations))
+        return posterior
 
     def _settings(self, observations: Observations, learn: bool) -> Settings:
         return Settings(

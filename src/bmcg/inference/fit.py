@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..graphs.precision import GraphStack
 from ..linalg.engines import EngineName
+from ..linalg.system import SidePrior
 from .families import Family
 from .mark import Mark
 from .state import State
@@ -132,6 +133,10 @@ class FittedSide:
     data_precision : ndarray
         What the observations add to the prior precision, as the family keeps it:
         τ·diag(G_i) (n, k) for `column`, τ·G_i packed for `joint`, nothing for `row`.
+    prior : SidePrior
+    lam : ndarray of shape (k,)
+        K and ⟨λ⟩ that the covariance was made from: with `data_precision` they are the precision
+        of q. `half` has the prior as it was learned last.
     """
 
     half: Half
@@ -143,6 +148,8 @@ class FittedSide:
     feature_share: float
     feature_weights: Array
     data_precision: Array
+    prior: SidePrior
+    lam: Array
 
 
 @dataclass(frozen=True)

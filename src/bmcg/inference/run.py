@@ -179,7 +179,9 @@ class _Side:
         self.half = Half(side, self.model.prior(self.strengths), engine)
         # Without edges and features the ridge is only a scale, which λ learns already.
         self.can_learn = len(given.stack.heads) > 0 or features is not None
+        # What the latest covariance was made from; λ and the prior may move on before the fit ends.
         self.data_precision: Array = np.empty((0, 0))
+        self.kept_prior, self.kept_lam = self.half.prior, np.empty(0)
 
     def learn(self, update: FactorUpdate, lam: Array) -> None:
         if self.can_learn:
@@ -218,6 +220,8 @@ class _Side:
             share,
             weights,
             self.data_precision,
+            self.kept_prior,
+            self.kept_lam,
         )
 
 
@@ -318,9 +322,9 @@ class _Loop:
         settings = self.settings
         if number:
             state = rotate(state, settings.prior)
-        tau = float(state.tau.mean)
+        before = state
         state, U, V = sweep(settings.family, self.rows.half, self.cols.half, settings.prior, state)
-        self._keep(state, U, V, tau)
+        self._keep(before, state, U, V)
         gain = self._record(state, number)
         if last_sweep or self.stopped:
             return state, False
@@ -377,9 +381,11 @@ class _Loop:
         """The gain below which the fit ends."""
         return self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
 
-    def _keep(self, state: State, U: FactorUpdate, V: FactorUpdate, tau: float) -> None:
+    def _keep(self, before: State, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         self.best = state
-        for side, update in ((self.rows, U), (self.cols, V)):
+        tau = float(before.tau.mean)
+        for side, update, lam in ((self.rows, U, before.row_lam), (self.cols, V, before.col_lam)):
+            side.kept_prior, side.kept_lam = side.half.prior, lam
             side.data_precision = families.data_precision(
                 self.settings.family, update.sums.grams, tau
             )

@@ -10,63 +10,24 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from ..graphs.precision import Precision, identity_precision
-from ..inference.design import with_constant
 from ..inference.families import Family, outer_packed
 from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
-from ..inference.state import Factors, Gamma, State, side_lam
-from ..kernels import passes
+from ..inference.state import Factors, Gamma, State
 from ..kernels.passes import Side
 from ..kernels.threads import Workers
-from ..linalg.monte_carlo import MonteCarloEngine
-from ..linalg.system import SidePrior, mean_system, off_diagonal
 from ..observations import View
+from .draws import Draws, batches
+from .side import HELD, SidePosterior, bias_precision
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Prior precision that holds a constant column at one.
-HELD = 1e12
 # Numbers gathered at once for pairs of rows and columns, 32 MiB.
 BATCH = 1 << 22
-
-
-@dataclass(frozen=True)
-class SidePosterior:
-    """q of one side, with the precision it came from.
-
-    Attributes
-    ----------
-    factors : Factors
-    precision : Precision
-        L of the prior.
-    data_precision : ndarray of shape (n, k) or (n, k(k+1)/2), or empty
-        What the observations add to the prior precision: τ·diag(G_i) for the `column`
-        family, τ·G_i for `joint`. Draws along the graph need it.
-    lam : ndarray of shape (K,)
-        ⟨λ⟩ of every column; a constant column, one throughout, is held by `HELD`.
-    constant : int
-        Position of the constant column that meets the other side's bias; -1 without biases.
-    """
-
-    factors: Factors
-    precision: Precision
-    data_precision: Array
-    lam: Array
-    constant: int = -1
-
-    @property
-    def mask(self) -> NDArray[np.bool_]:
-        """Which columns are not constant, shape (K,)."""
-        return np.arange(self.factors.rank) != self.constant
-
-    @property
-    def free(self) -> NDArray[np.intp]:
-        """Columns that are not constant."""
-        return np.flatnonzero(self.mask)
 
 
 @dataclass(frozen=True)
@@ -172,14 +133,20 @@ class Posterior:
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
         out = np.empty((n_draws, len(rows)))
-        draws_u = _Draws(self.family, self.rows, [seed, 0])
-        draws_v = _Draws(self.family, self.cols, [seed, 1])
+        draws_u = Draws(self.family, self.rows, [seed, 0])
+        draws_v = Draws(self.family, self.cols, [seed, 1])
         rng = np.random.default_rng([seed, 2])
-        for d in range(n_draws):
-            U, V = draws_u.next(), draws_v.next()
-            out[d] = self.scale * np.einsum("pr,pr->p", U[rows], V[cols]) + self.offset
-            if include_noise:
-                out[d] += np.sqrt(self.noise_variance) * rng.standard_normal(len(rows))
+        unknowns = self.rows.factors.mean.size + self.cols.factors.mean.size
+        done = 0
+        for count in batches(n_draws, unknowns):
+            U, V = draws_u.next(count), draws_v.next(count)
+            for d in range(count):
+                out[done + d] = np.einsum("pr,pr->p", U[rows, :, d], V[cols, :, d])
+            done += count
+        out *= self.scale
+        out += self.offset
+        if include_noise:
+            out += np.sqrt(self.noise_variance) * rng.standard_normal(out.shape)
         return np.clip(out, *self.limits, out=out)
 
     def fold_in(self, new: View, pool: Workers, links: sp.csr_array | None = None) -> Factors:
@@ -226,7 +193,7 @@ class Posterior:
         with ridge·⟨λ⟩, next to nothing: mean and spread of the fitted rows stand in for it.
         """
         L, U = self.rows.precision, self.rows.factors
-        if not L.has_edges and L.ridge == 1.0:
+        if not L.has_edges and L.ridge == 1.0 and self.rows.features is None:
             return self.rows.lam, np.zeros(U.rank)
         centre = U.mean.mean(axis=0)
         spread = ((U.mean - centre) ** 2 + U.variances).mean(axis=0)
@@ -235,9 +202,7 @@ class Posterior:
 
     def with_rows(self, factors: Factors) -> Posterior:
         """The same columns with other rows, which are independent given the columns."""
-        lone = identity_precision(len(factors.mean))
-        rows = replace(self.rows, factors=factors, precision=lone, data_precision=np.empty((0, 0)))
-        return replace(self, rows=rows)
+        return replace(self, rows=self.rows.with_rows(factors))
 
     def transposed(self) -> Posterior:
         """Rows and columns in each other's place."""
@@ -248,10 +213,7 @@ class Posterior:
         sides = [select(side.factors, side.mask) for side in (self.rows, self.cols)]
         state = State(sides[0], sides[1], self.lam, self.tau, np.nan)
         if self.rows.constant >= 0:
-            # A bias is its side's last free column; a Gamma of this mean stands for its own.
-            biases = [
-                Gamma(np.ones(1), 1.0 / side.lam[side.free[-1:]]) for side in (self.rows, self.cols)
-            ]
+            biases = [bias_precision(side) for side in (self.rows, self.cols)]
             state = replace(state, row_bias=biases[0], col_bias=biases[1])
         return Start(state, self.offset, self.scale)
 
@@ -264,32 +226,13 @@ class Posterior:
             "scale": np.array([self.scale, self.offset, *self.limits]),
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
-        for name, side in (("row", self.rows), ("col", self.cols)):
-            L = side.precision
-            arrays |= {
-                f"{name}_mean": side.factors.mean,
-                f"{name}_cov": side.factors.cov,
-                f"{name}_energy": side.factors.energy,
-                f"{name}_log_det": np.array([side.factors.log_det]),
-                f"{name}_data_precision": side.data_precision,
-                f"{name}_lam": side.lam,
-                f"{name}_constant": np.array([side.constant]),
-                f"{name}_indptr": L.indptr,
-                f"{name}_indices": L.indices,
-                f"{name}_prior": L.data,
-                f"{name}_diagonal": L.diagonal,
-                f"{name}_heads": L.heads,
-                f"{name}_tails": L.tails,
-                f"{name}_weights": L.weights,
-                f"{name}_ridge": np.array([L.ridge]),
-            }
-        return arrays
+        return arrays | self.rows.to_arrays("row") | self.cols.to_arrays("col")
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `to_arrays`."""
         family: Any = bytes(arrays["family"]).decode()
-        sides = [_side_from_arrays(arrays, name) for name in ("row", "col")]
+        sides = [SidePosterior.from_arrays(arrays, name) for name in ("row", "col")]
         shape, rate = arrays["tau"]
         return cls(
             family,
@@ -304,20 +247,26 @@ class Posterior:
 
     @classmethod
     def from_fit(
-        cls, fit: Fit, family: Family, limits: tuple[float, float] = (-np.inf, np.inf)
+        cls,
+        fit: Fit,
+        family: Family,
+        limits: tuple[float, float] = (-np.inf, np.inf),
+        pool: Workers | None = None,
     ) -> Self:
-        """What a finished fit leaves behind."""
-        state = fit.state
-        sides = []
-        for side, fitted in (("rows", fit.rows), ("cols", fit.cols)):
-            factors, lam = getattr(state, side), side_lam(state, side).mean
-            constant = -1
-            if state.biased:
-                constant = state.rank + 1 if side == "rows" else state.rank
-                lam = np.insert(lam, constant, HELD)
-            expanded = with_constant(family, factors, state.biased, constant)
-            precision = fitted.half.prior.precision
-            sides.append(SidePosterior(expanded, precision, fitted.data_precision, lam, constant))
+        """What a finished fit leaves behind.
+
+        With a pool, covariances that the fit estimated from few draws are computed again.
+        """
+        state, constants = fit.state, (-1, -1)
+        if state.biased:
+            constants = state.rank + 1, state.rank
+        with threadpool_limits(1):
+            sides = [
+                SidePosterior.from_fit(family, fitted, factors, constant, pool)
+                for fitted, factors, constant in zip(
+                    (fit.rows, fit.cols), (state.rows, state.cols), constants, strict=True
+                )
+            ]
         return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset, limits)
 
 
@@ -354,66 +303,8 @@ def _twice(k: int) -> Array:
 
 
 def _batches(n: int, width: int) -> list[slice]:
-    step = max(1, BATCH // width)
+    step = max(1, BATCH // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-
-def _side_from_arrays(arrays: Mapping[str, NDArray[Any]], name: str) -> SidePosterior:
-    def part(key: str) -> NDArray[Any]:
-        return arrays[f"{name}_{key}"]
-
-    precision = Precision(
-        part("indptr"),
-        part("indices"),
-        part("prior"),
-        part("diagonal"),
-        part("heads"),
-        part("tails"),
-        part("weights"),
-        float(part("ridge")[0]),
-    )
-    factors = Factors(part("mean"), part("cov"), float(part("log_det")[0]), part("energy"))
-    return SidePosterior(
-        factors, precision, part("data_precision"), part("lam"), int(part("constant")[0])
-    )
-
-
-class _Draws:
-    """A stream of draws of one side's factors, each (n, k)."""
-
-    def __init__(self, family: Family, side: SidePosterior, seed: list[int]) -> None:
-        self.family, self.side, self.lam = family, side, side.lam[side.free]
-        self.rng = np.random.default_rng(seed)
-        self.pool = Workers(1)
-        coupling = off_diagonal(side.precision, self.pool)
-        self.prior = SidePrior(side.precision, coupling, 0.0)
-        self.roots: Array | None = None
-
-    def next(self) -> Array:
-        """One draw."""
-        draw = self.side.factors.mean.copy()
-        if self.family == "row" or self.prior.coupling is None:
-            return draw + self._independent(draw.shape)
-        engine = MonteCarloEngine(self.pool, int(self.rng.integers(2**31)), 1, tol=1e-6)
-        if self.family == "column":
-            shift = engine.draw_columns(
-                self.prior, self.side.data_precision, self.lam, independent=True
-            )
-        else:
-            D = self.side.data_precision
-            system = mean_system(D, 1.0, self.lam, self.prior, self.pool)
-            shift = engine.draw_blocks(self.prior, system, D)
-        draw[:, self.side.free] += shift[: len(draw), :, 0]
-        return draw
-
-    def _independent(self, shape: tuple[int, ...]) -> Array:
-        noise = self.rng.standard_normal(shape)
-        cov = self.side.factors.cov
-        if cov.shape == shape:
-            return np.sqrt(cov) * noise
-        if self.roots is None:
-            self.roots = passes.cholesky_blocks(self.pool, cov)
-        return passes.lower_products(self.pool, self.roots, noise[:, :, None])[:, :, 0]
 
 
 def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:

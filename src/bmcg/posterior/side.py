@@ -1,0 +1,173 @@
+"""q of one side: its factors, and the precision that their covariance is the inverse of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..graphs.precision import Precision, identity_precision
+from ..inference.design import with_constant
+from ..inference.families import Family
+from ..inference.fit import FittedSide
+from ..inference.state import Factors, Gamma
+from ..kernels.threads import Workers
+from ..linalg.system import SidePrior, feature_map, off_diagonal, with_features
+from .spread import sure_covariance
+
+Array = NDArray[np.float64]
+
+# Prior precision that holds a constant column at one.
+HELD = 1e12
+_FEATURES = ("features_data", "features_indices", "features_indptr")
+
+
+@dataclass(frozen=True)
+class SidePosterior:
+    """q of one side, with the precision it came from.
+
+    Attributes
+    ----------
+    factors : Factors
+    precision : Precision
+        L of the prior.
+    data_precision : ndarray of shape (n, k) or (n, k(k+1)/2), or empty
+        What the observations add to the prior precision: τ·diag(G_i) for the `column`
+        family, τ·G_i for `joint`. Draws along the graph need it.
+    lam : ndarray of shape (K,)
+        ⟨λ⟩ of every column; a constant column, one throughout, is held by `HELD`.
+    constant : int
+        Position of the constant column that meets the other side's bias; -1 without biases.
+    features : csr_array of shape (n, p) or None
+        F of the prior, where rows are tied by what is known of them.
+    beta : float
+        Precision of the features' weights, in units of λ.
+    """
+
+    factors: Factors
+    precision: Precision
+    data_precision: Array
+    lam: Array
+    constant: int = -1
+    features: sp.csr_array | None = None
+    beta: float = 1.0
+
+    @property
+    def mask(self) -> NDArray[np.bool_]:
+        """Which columns are not constant, shape (K,)."""
+        return np.arange(self.factors.rank) != self.constant
+
+    @property
+    def free(self) -> NDArray[np.intp]:
+        """Columns that are not constant."""
+        return np.flatnonzero(self.mask)
+
+    def prior(self, pool: Workers) -> SidePrior:
+        """K, with the features' weights as nodes; its log-determinant is left out."""
+        bare = SidePrior(self.precision, off_diagonal(self.precision, pool), 0.0)
+        if self.features is None:
+            return bare
+        return with_features(bare, feature_map(self.features, pool), self.beta, integrate=False)
+
+    def with_rows(self, factors: Factors) -> SidePosterior:
+        """Other rows under the same λ, independent of each other."""
+        lone = identity_precision(len(factors.mean))
+        return SidePosterior(factors, lone, np.empty((0, 0)), self.lam, self.constant)
+
+    def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """Arrays for a model file, their names headed by `name`."""
+        L, F = self.precision, self.features
+        arrays: dict[str, NDArray[Any]] = {
+            "mean": self.factors.mean,
+            "cov": self.factors.cov,
+            "energy": self.factors.energy,
+            "log_det": np.array([self.factors.log_det]),
+            "data_precision": self.data_precision,
+            "lam": self.lam,
+            "constant": np.array([self.constant]),
+            "indptr": L.indptr,
+            "indices": L.indices,
+            "prior": L.data,
+            "diagonal": L.diagonal,
+            "heads": L.heads,
+            "tails": L.tails,
+            "weights": L.weights,
+            "ridge": np.array([L.ridge]),
+        }
+        if F is not None:
+            arrays |= dict(zip(_FEATURES, (F.data, F.indices, F.indptr), strict=True))
+            arrays |= {"features_shape": np.array(F.shape), "beta": np.array([self.beta])}
+        return {f"{name}_{key}": array for key, array in arrays.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> SidePosterior:
+        """The inverse of `to_arrays`."""
+
+        def part(key: str) -> NDArray[Any]:
+            return arrays[f"{name}_{key}"]
+
+        L = Precision(
+            part("indptr"),
+            part("indices"),
+            part("prior"),
+            part("diagonal"),
+            part("heads"),
+            part("tails"),
+            part("weights"),
+            float(part("ridge")[0]),
+        )
+        factors = Factors(part("mean"), part("cov"), float(part("log_det")[0]), part("energy"))
+        side = cls(factors, L, part("data_precision"), part("lam"), int(part("constant")[0]))
+        if f"{name}_beta" not in arrays:
+            return side
+        shape = tuple(int(length) for length in part("features_shape"))
+        F = sp.csr_array(tuple(map(part, _FEATURES)), shape=shape)
+        return replace(side, features=F, beta=float(part("beta")[0]))
+
+    @classmethod
+    def from_fit(
+        cls,
+        family: Family,
+        fitted: FittedSide,
+        factors: Factors,
+        constant: int,
+        pool: Workers | None,
+    ) -> SidePosterior:
+        """What a finished fit leaves of one side.
+
+        Parameters
+        ----------
+        family : {"column", "row", "joint"}
+        fitted : FittedSide
+        factors : Factors
+        constant : int
+            Where the constant column goes; -1 without biases.
+        pool : Workers, optional
+            Where given, covariances that the fit estimated from few draws are computed again.
+        """
+        prior, lam = fitted.prior, fitted.lam
+        if pool is not None and fitted.half.engine.name == "monte_carlo" and family != "row":
+            cov = sure_covariance(family, prior, fitted.data_precision, lam, pool)
+            factors = replace(factors, cov=cov)
+        if constant >= 0:
+            lam = np.insert(lam, constant, HELD)
+        expanded = with_constant(family, factors, constant >= 0, constant)
+        F = prior.features
+        return cls(
+            expanded,
+            prior.precision,
+            fitted.data_precision,
+            lam,
+            constant,
+            None if F is None else F.matrix,
+            prior.beta,
+        )
+
+
+def bias_precision(side: SidePosterior) -> Gamma:
+    """A Gamma that stands for q(λ) of a side's bias, its last free column, by its mean."""
+    return Gamma(np.ones(1), 1.0 / side.lam[side.free[-1:]])
