@@ -224,13 +224,6 @@ def test_a_loaded_model_asks_for_its_observations(tmp_path):
     np.testing.assert_allclose(loaded.complete(), model.update(more).complete(), rtol=1e-10)
 
 
-def test_an_update_refuses_other_shapes(model):
-    with pytest.raises(ValueError, match="fold_in takes new ones"):
-        model.update(np.ones((61, 30)))
-    with pytest.raises(ValueError, match="was fitted on"):
-        model.update(np.ones((60, 30)), observations=np.ones((5, 30)))
-
-
 @pytest.mark.parametrize("posterior", ["column", "row"])
 def test_spreads_of_a_block_are_those_of_its_pairs(posterior):
     rng = np.random.default_rng(5)

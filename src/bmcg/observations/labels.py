@@ -95,6 +95,18 @@ class Labels:
             keys[at] = str(moments[at])
         return keys
 
+    def extended(self, names: NDArray[Any]) -> Labels:
+        """These labels, and others after them."""
+        if len(names) == 0:
+            return self
+        kinds = {self.values.dtype.kind, names.dtype.kind}
+        both = (
+            np.concatenate((self.values, names))
+            if len(kinds) == 1
+            else _objects(self.values.tolist() + names.tolist())
+        )
+        return Labels(both, self.side, self.name)
+
     def encode(self) -> NDArray[np.uint8]:
         """The labels as the bytes of a JSON object, for a model file."""
         kind = self.values.dtype.kind

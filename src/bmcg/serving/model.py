@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import copy
 import numbers
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import MatrixCompleter, locate
-from ..graphs.precision import GraphStack, Precision, stack_graphs
 from ..inference.fit import SideInput, Start
 from ..inference.weights import GraphWeight
 from ..kernels.threads import workers
 from ..observations import Observations
 from ..observations.labels import Labels
 from ..posterior import Posterior
-from .folding import Which, fold_in, merged, read_newcomers
+from .folding import Which, fold_in, read_links, read_newcomers
+from .growing import (
+    WORDS,
+    as_fitted,
+    as_input,
+    check_same,
+    fingerprint,
+    grown,
+    merged,
+    newcomers,
+)
 from .ranking import SCORES, Recommendations, Score, Seen, best_columns
 
 
@@ -36,6 +47,8 @@ class ServingModel(MatrixCompleter):
     observations_: Observations | None
     seen_: Seen
     joined_: dict[str, str]
+    fingerprint_: str | None
+    folded_: bool
 
     def recommend(
         self,
@@ -132,26 +145,33 @@ class ServingModel(MatrixCompleter):
             labels, shape = labels[::-1], shape[::-1]
         new = read_newcomers(observations, edges, side, *labels, shape)
         if new.links is not None:
-            strength = self._graph_strength(side)
-            new = new._replace(links=new.links * strength if strength else None)
+            new = new._replace(links=self._as_strong(new.links, side))
         with workers(self.n_jobs) as pool:
             posterior = fold_in(self.fitted_, new, pool, side)
         return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
 
-    def update(self, more: Any, *, observations: Any = None) -> Self:
+    def update(
+        self, more: Any, *, observations: Any = None, row_edges: Any = None, col_edges: Any = None
+    ) -> Self:
         """Go on learning from where the fit stands, with more observations.
 
         The rank may fall but not rise, and graphs keep the weights they have; when the data
-        has grown much, fit again.
+        has grown much, fit again. An update with nothing new changes nothing.
 
         Parameters
         ----------
         more : Observations, ndarray with NaN, sparse matrix or wide frame
-            New entries of the rows and columns that were fitted; a value given again
-            replaces the old one.
+            New entries; a value given again replaces the old one. Rows and columns are matched
+            by label where the model and `more` have labels, else by position; those that the
+            model does not know are added after its own.
         observations : likewise, optional
-            What the model was fitted on. A model in memory has it; one that was loaded from
-            a file has not.
+            All that the model was fitted on. A model in memory has it; one that was loaded from
+            a file has not, but knows a fingerprint of it and refuses anything else.
+        row_edges : sparse or dense matrix (p, m), or lines (new, fitted[, weight]), optional
+            Links of the new rows to fitted ones, by label or position (counted from the first
+            new row).
+        col_edges : likewise, optional
+            For new columns.
 
         Returns
         -------
@@ -159,26 +179,71 @@ class ServingModel(MatrixCompleter):
             `n_sweeps_` and the traces are those of the update.
         """
         check_is_fitted(self, "fitted_")
-        old = self.observations_ if observations is None else Observations.from_any(observations)
-        if old is None:
-            raise ValueError(
-                "this model does not hold the observations it was fitted on (a model file keeps "
-                "none): pass them too, update(more, observations=...)"
-            )
-        if old.shape != self.shape_:
-            raise ValueError(
-                f"observations has shape {old.shape}, but the model was fitted on {self.shape_}"
-            )
         if any("features" in weights for weights in self.graph_weights_.values()):
             raise NotImplementedError(
                 "update cannot go on from a fit with features yet: fit all observations again"
             )
+        old = self._fitted_observations(observations)
         together = merged(old, more)
-        posterior = self.fitted_
-        inputs = [_as_input(side.precision) for side in (posterior.rows, posterior.cols)]
+        self._check_parameters(together)
+        links = self._new_links(together, {"rows": row_edges, "cols": col_edges})
+        if together.shape == old.shape and fingerprint(together) == fingerprint(old):
+            return self
+        with workers(self.n_jobs) as pool:
+            posterior = grown(self.fitted_, together, old.shape, links, pool)
+        inputs = [as_input(side.precision) for side in (posterior.rows, posterior.cols)]
         self.fitted_ = self._resume(together, inputs[0], inputs[1], posterior.start())
         self._remember(together)
         return self
+
+    def _fitted_observations(self, given: Any) -> Observations:
+        """What the fit had: kept, or given again and compared with what is known of it."""
+        if self.folded_:
+            raise ValueError(
+                "this model came from fold_in and speaks of newcomers alone: update the model "
+                "that they were folded into"
+            )
+        if given is None:
+            if self.observations_ is None:
+                raise ValueError(
+                    "this model does not hold the observations it was fitted on (a model file "
+                    "keeps none): pass them too, update(more, observations=...)"
+                )
+            return self.observations_
+        old = as_fitted(given, (self.row_labels_, self.col_labels_), self.shape_)
+        check_same(old, self.seen_, self._fingerprint())
+        return replace(old, backend=self.frame_backend_)
+
+    def _fingerprint(self) -> str | None:
+        """Of the fit's observations, computed only when it is asked for."""
+        if self.observations_ is not None:
+            self.fingerprint_ = fingerprint(self.observations_)
+        return self.fingerprint_
+
+    def _new_links(
+        self, together: Observations, edges: dict[Which, Any]
+    ) -> tuple[sp.csr_array | None, sp.csr_array | None]:
+        """Edges from new rows, and from new columns, in the strength of the fit's own."""
+        found: list[sp.csr_array | None] = []
+        for axis, side in enumerate(edges):
+            argument, m = f"{side[:3]}_edges", self.shape_[axis]
+            p = together.shape[axis] - m
+            if edges[side] is None:
+                found.append(None)
+                continue
+            if p == 0:
+                raise ValueError(f"{argument}: more has no new {WORDS[axis]} to link")
+            names, own = newcomers(together, self.shape_, axis), self._labels(side)
+            links = read_links(edges[side], names, p, own, m, argument)
+            found.append(self._as_strong(links, side))
+        return found[0], found[1]
+
+    def _labels(self, side: Which) -> Labels | None:
+        return self.row_labels_ if side == "rows" else self.col_labels_
+
+    def _as_strong(self, links: sp.csr_array, side: Which) -> sp.csr_array | None:
+        strength = self._graph_strength(side)
+        return links * strength if strength else None
 
     def _graph_strength(self, side: Which) -> float:
         """What the fit multiplied the weights of a side's graphs with, those used on average."""
@@ -197,6 +262,7 @@ class ServingModel(MatrixCompleter):
     ) -> Self:
         model = copy.copy(self)
         model.fitted_, model.observations_ = posterior, None
+        model.fingerprint_, model.folded_ = None, True
         if side == "rows":
             model.shape_, model.row_labels_, model.seen_ = (n, self.shape_[1]), labels, seen
         else:
@@ -206,29 +272,29 @@ class ServingModel(MatrixCompleter):
 
     def _remember(self, observations: Observations) -> None:
         super()._remember(observations)
-        self.observations_ = observations
+        self.observations_, self.fingerprint_, self.folded_ = observations, None, False
         self.seen_ = Seen(*observations.by_row[:2])
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = super()._state()
         arrays |= {"seen_indptr": self.seen_.indptr, "seen_indices": self.seen_.indices}
-        header["joined"] = self.joined_
+        header |= {
+            "joined": self.joined_,
+            "fingerprint": self._fingerprint(),
+            "folded": self.folded_,
+        }
         return arrays, header
 
     @classmethod
     def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
         model = super()._from_state(arrays, header)
         model.observations_ = None
-        model.joined_ = header.get("joined", {})  # older files do not say
+        # Files of earlier versions say none of these.
+        model.joined_ = header.get("joined", {})
+        model.fingerprint_ = header.get("fingerprint")
+        model.folded_ = header.get("folded", False)
         model.seen_ = Seen(arrays["seen_indptr"], arrays["seen_indices"])
         return model
-
-
-def _as_input(L: Precision) -> SideInput:
-    """The prior of a fitted side, its graphs in one with the weights they ended with."""
-    if not L.has_edges:
-        return SideInput(stack_graphs([], L.n), L.ridge)
-    return SideInput(GraphStack(L.n, L.heads, L.tails, L.weights[None, :], ("graph",)), L.ridge)
 
 
 def _named(at: NDArray[np.intp], labels: Labels | None) -> NDArray[Any]:
