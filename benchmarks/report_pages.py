@@ -46,7 +46,7 @@ def page(data: Dataset, title: str, compare: bool, **settings: object) -> str:
     sides = ((seen.row_labels, data.test_rows), (seen.col_labels, data.test_cols))
     names = [at if labels is None else labels.values[at] for labels, at in sides]
     test = Entries(names[0], names[1], data.test_values)
-    return render(fitted, find(fitted, test, without), test, title=title)
+    return render(fitted, find(fitted, test, without), title=title)
 
 
 def picture() -> Dataset:

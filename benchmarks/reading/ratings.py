@@ -34,13 +34,13 @@ def prepare(folder: Path) -> None:
 def steps(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Read as the command does, fit, save, load."""
     from bmcg import BMCG, load_model
-    from bmcg.cli.commands import DataForm, GraphChoice, _read_long
+    from bmcg.cli.reading import DataForm, read_observations
 
     found: dict[str, Any] = {}
-    form = DataForm(folder / "ratings.csv", "user", "item", "rating", False, "error")
+    form = DataForm(folder / "ratings.csv", "user", "item", "rating")
 
     def read() -> None:
-        found["entries"] = _read_long(form, GraphChoice(None, None, "error"))
+        found["entries"] = read_observations(form)
 
     def fit() -> None:
         found["model"] = BMCG(random_state=0, max_sweeps=200).fit(found["entries"])

@@ -22,15 +22,15 @@ class Ended(NamedTuple):
     err: str
 
 
-def call(*arguments: object) -> Ended:
+def call(*arguments: object, stdin: bytes | None = None) -> Ended:
     """Run the command in this process."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments], prog_name="bmcg")
+    result = CliRunner().invoke(app, [str(a) for a in arguments], stdin, prog_name="bmcg")
     return Ended(result.exit_code, result.stdout, result.stderr)
 
 
-def refused(*arguments: object) -> str:
+def refused(*arguments: object, stdin: bytes | None = None) -> str:
     """Run a command that must end with a one-line message, and return the message."""
-    code, _, err = call(*arguments)
+    code, _, err = call(*arguments, stdin=stdin)
     assert code == 1, err
     lines = err.strip().splitlines()
     assert len(lines) == 1, err

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-import bmcg.cli.commands
+import bmcg.cli.summary
 from bmcg import BMCG
 from bmcg.files.storage import write_atomically
 from bmcg.graphs.adjacency import as_adjacency
@@ -295,7 +295,7 @@ DEFECTS = {
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_keep_their_traceback(fitted, monkeypatch, defect):
     """Of whatever class: what an operation runs into is no advice to the user."""
-    monkeypatch.setattr(bmcg.cli.commands, "describe", lambda *_: DEFECTS[defect]())
+    monkeypatch.setattr(bmcg.cli.summary, "describe", lambda *_: DEFECTS[defect]())
     code, _, err = call("info", fitted)
     assert code == 1
     assert not err.startswith("error: ")
@@ -311,7 +311,7 @@ def test_defects_keep_their_traceback(fitted, monkeypatch, defect):
     ids=["KeyError", "TypeError", "ValueError"],
 )
 def test_advice_of_the_library_is_one_line(fitted, monkeypatch, advise):
-    monkeypatch.setattr(bmcg.cli.commands, "describe", lambda *_: advise())
+    monkeypatch.setattr(bmcg.cli.summary, "describe", lambda *_: advise())
     refused("info", fitted)
 
 

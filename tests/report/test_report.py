@@ -106,7 +106,7 @@ def test_a_difference_that_chance_explains_does_not_speak_against_the_graphs(cas
 @pytest.fixture(scope="module")
 def page(case):
     model, bare, test = case
-    return render(model, find(model, test, bare), test, title="A <b>model</b>")
+    return render(model, find(model, test, bare), title="A <b>model</b>")
 
 
 def test_the_page_stands_on_its_own(page):

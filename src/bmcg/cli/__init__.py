@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from . import bench, impute, inpaint, recommend, report
+# In the order in which `bmcg --help` lists them.
+from . import bench, fit, fold_in, impute, info, inpaint, predict, recommend, report, update
 from .app import main
 
-__all__ = ["bench", "impute", "inpaint", "main", "recommend", "report"]
+__all__ = [
+    "bench",
+    "fit",
+    "fold_in",
+    "impute",
+    "info",
+    "inpaint",
+    "main",
+    "predict",
+    "recommend",
+    "report",
+    "update",
+]

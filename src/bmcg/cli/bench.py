@@ -36,9 +36,10 @@ def bench(
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0, 1, … of data and methods.")] = 3,
-    out: Annotated[Path, typer.Option(help="Folder for results, tables and figures.")] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--output", "--out", help="Folder for results, tables and figures."),
+    ] = Path("results"),
     pictures: Annotated[
         Path | None,
         typer.Option(help="Folder for completed images; OUT/pictures by default."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from ..graphs import edge_graph
 from ..observations.frames import numeric
-from ..observations.labels import Labels, factorise
-from .outcome import UserError, check_input
-from .tables import column_names, label_column, like_known, read_table, table_kind
+from ..observations.labels import Labels
+from .names import label_column, like_known
+from .outcome import STANDARD, UserError, check_input
+from .tables import PLAIN, Dialect, column_names, read_table, table_kind
 
-Unknown = Literal["error", "ignore", "add"]
+# In the place of a file: graphs are built from the data.
+AUTO = Path("auto")
 ADVICE = (
     "pass --unknown-nodes ignore to leave such edges out, or add to predict such nodes from "
     "the graph alone"
@@ -47,16 +49,6 @@ class GraphFile:
     matrix: Any = None
     ends: tuple[NDArray[Any], NDArray[Any]] = (np.empty(0), np.empty(0))
     weights: NDArray[np.float64] | None = None
-
-    def extend(self, labels: Labels) -> Labels:
-        """Labels of the data together with those the graph adds, in order."""
-        if self.matrix is not None:
-            return labels
-        ends = [like_known(end, labels) for end in self.ends]
-        names = [*labels.values.tolist(), *(name for end in ends for name in end.tolist())]
-        if len({type(name) for name in names}) > 1:
-            names = [str(name) for name in names]
-        return factorise(names, None, labels.side, labels.name)[1]
 
     def adjacency(
         self, labels: Labels | None, n_nodes: int, ignore_unknown: bool, advice: str = ADVICE
@@ -96,8 +88,10 @@ class GraphFile:
             raise UserError(f"{self.option}: {self.path}: {error}") from None
 
 
-def read_graph(path: Path | None, option: str, labels: Labels | None) -> GraphFile | None:
-    """Read a graph file.
+def read_graph(
+    path: Path | None, option: str, labels: Labels | None, dialect: Dialect = PLAIN
+) -> GraphFile | None:
+    """Read a graph file; None where there is none to read.
 
     Parameters
     ----------
@@ -106,14 +100,17 @@ def read_graph(path: Path | None, option: str, labels: Labels | None) -> GraphFi
         The option it was given by.
     labels : Labels or None
         Names of the nodes. An edge list whose first line consists of two of them has no header.
+    dialect : Dialect
+        Of an edge list.
     """
-    if path is None:
+    if path is None or path == AUTO:
         return None
-    check_input(path)
+    if path != STANDARD:
+        check_input(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".npz"] or ".mtx" in suffixes[-2:]:
         return GraphFile(option, path, matrix=_read_matrix(path, option))
-    return _read_edges(path, option, labels)
+    return _read_edges(path, option, labels, dialect)
 
 
 def _read_matrix(path: Path, option: str) -> Any:
@@ -125,17 +122,17 @@ def _read_matrix(path: Path, option: str) -> Any:
         raise UserError(f"{option}: {path} holds no sparse matrix: {error}") from None
 
 
-def _read_edges(path: Path, option: str, labels: Labels | None) -> GraphFile:
-    names = column_names(path)
+def _read_edges(path: Path, option: str, labels: Labels | None, dialect: Dialect) -> GraphFile:
+    names = column_names(path, dialect)
     if len(names) not in (2, 3):
         raise UserError(
             f"{option}: {path} has {len(names)} columns; an edge list has two columns of labels "
             "and, where edges have weights, a third"
         )
-    header = table_kind(path) == ".parquet" or not _is_edge(names, labels)
+    header = table_kind(path, dialect=dialect) == ".parquet" or not _is_edge(names, labels)
     if not header:
         names = [f"f{i}" for i in range(len(names))]
-    table = read_table(path, tuple(names[:2]), header=header)
+    table = read_table(path, tuple(names[:2]), header=header, dialect=dialect)
     first, second = (label_column(table, name, path) for name in names[:2])
     weights = None
     if len(names) == 3:

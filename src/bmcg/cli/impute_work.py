@@ -22,8 +22,9 @@ from ..imputing.vcf import VcfSource
 from ..observations.labels import Labels
 from .compiling import announced_compilation
 from .graphs import read_graph
+from .names import as_whole_numbers
 from .outcome import UserError, check_input, check_output, say, spoken_warnings
-from .tables import DELIMITERS, as_whole_numbers, table_kind, write_table
+from .tables import DELIMITERS, table_kind, write_table
 
 ADVICE = "pass --ignore-unknown to leave such edges out"
 

@@ -21,6 +21,8 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect of an interrupted program
 OF_THE_MACHINE = (OSError, MemoryError, ImportError)
 # What the library raises about input. Python and NumPy raise the same for defects.
 OF_THE_INPUT = (ValueError, KeyError, TypeError, NotImplementedError)
+# Standard input where a table is read, standard output where one is written.
+STANDARD = Path("-")
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -98,6 +100,14 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def done(path: Path, found: str) -> None:
+    """The line that ends a command: what was written and what is in it."""
+    if path == STANDARD:
+        say(f"standard output: {found}")
+    else:
+        typer.echo(f"{path}: {found}")
+
+
 def one_line(error: BaseException) -> str:
     """The message of an error on one line, without the quotes KeyError puts around it."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
@@ -120,12 +130,24 @@ def spoken_warnings() -> Iterator[None]:
 
 def check_input(path: Path) -> None:
     """Raise unless the file can be read."""
+    if path == STANDARD:
+        raise UserError("only a table can come from standard input (-): name a file")
     if not path.exists():
         raise UserError(f"there is no file {path}")
     if path.is_dir():
         raise UserError(f"{path} is a folder, not a file")
     if not os.access(path, os.R_OK):
         raise UserError(f"{path} cannot be read: permission denied")
+
+
+def check_inputs(*paths: Path | None) -> None:
+    """Raise unless each of the tables can be read; one of them may be standard input."""
+    given = [path for path in paths if path is not None]
+    if given.count(STANDARD) > 1:
+        raise UserError("standard input (-) is one table: name the other files")
+    for path in given:
+        if path != STANDARD:
+            check_input(path)
 
 
 def check_output(path: Path, force: bool, inputs: tuple[Path | None, ...] = ()) -> None:
@@ -139,6 +161,8 @@ def check_output(path: Path, force: bool, inputs: tuple[Path | None, ...] = ()) 
     inputs : tuple of Path or None
         Files the command reads; none of them is ever replaced.
     """
+    if path == STANDARD:
+        raise UserError("only a table can go to standard output (-): name a file")
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder")
     if any(given is not None and _same(path, given) for given in inputs):

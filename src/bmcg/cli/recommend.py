@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .app import Force, Model, app
+from . import options as o
+from .app import app
 
 
 class ScoreOption(StrEnum):
@@ -21,13 +22,37 @@ class ScoreOption(StrEnum):
 
 @app.command()
 def recommend(
-    model: Model,
-    row: Annotated[
+    model: o.Model,
+    label: Annotated[
         list[str] | None,
-        typer.Option(help="Label of a row (repeatable).", show_default=False),
+        typer.Option(
+            "--for", "--row", metavar="LABEL", help="A row (repeatable).", show_default=False
+        ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="Most columns for each row.")] = 10,
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of rows, labels in the column named as in the data or in the first one.",
+            show_default=False,
+        ),
+    ] = None,
     all_rows: Annotated[bool, typer.Option("--all", help="Recommend for every row.")] = False,
+    n: Annotated[int, typer.Option("-n", min=1, help="Most columns for each row.")] = 10,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of the columns to choose from, labels likewise; all by default.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of what to leave out: a row and a column a line, or columns alone, "
+            "which are left out for all.",
+            show_default=False,
+        ),
+    ] = None,
     score: Annotated[
         ScoreOption,
         typer.Option(
@@ -39,16 +64,26 @@ def recommend(
     include_observed: Annotated[
         bool, typer.Option("--include-observed", help="Also what the model was fitted on.")
     ] = False,
+    unknown: Annotated[
+        o.Unknown,
+        typer.Option(
+            help="Labels in the tables that the model does not know: refuse the table, or leave "
+            "them out (skip)."
+        ),
+    ] = o.Unknown.error,
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="Table to write (.csv, .tsv or .parquet); by default lines are printed.",
+            help="Table to write (.csv, .tsv or .parquet), or - for standard output; by default "
+            "lines to read are printed.",
             show_default=False,
         ),
     ] = None,
-    force: Force = False,
+    format: o.Format = o.TableFormat.csv,
+    delimiter: o.Delimiter = None,
+    force: o.Force = False,
 ) -> None:
     """Say which columns a model predicts to be best for some rows.
 
@@ -57,16 +92,21 @@ def recommend(
 
     **Examples**
 
-    `bmcg recommend model.safetensors --row 42 -n 10`
+    `bmcg recommend model.safetensors --for 42 -n 10`
 
     `bmcg recommend model.safetensors --all -n 5 --score lower -o top5.parquet`
-    """
-    from .recommend_work import recommend_rows
 
-    recommend_rows(
-        model,
-        None if all_rows else row,
-        output,
-        {"n": n, "score": score.value, "width": width, "exclude_observed": not include_observed},
-        force,
-    )
+    `bmcg recommend model.safetensors --rows users.csv --candidates in-stock.csv
+    --exclude bought.csv -o lists.csv`
+    """
+    from .recommend_work import Lists, recommend_rows
+    from .tables import Dialect
+
+    lists = Lists(label, rows, all_rows, candidates, exclude, unknown.value)
+    wanted = {
+        "n": n,
+        "score": score.value,
+        "width": width,
+        "exclude_observed": not include_observed,
+    }
+    recommend_rows(model, lists, output, wanted, Dialect(format.value, delimiter), force)

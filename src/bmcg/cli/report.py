@@ -7,18 +7,20 @@ from typing import Annotated
 
 import typer
 
-from .app import Force, Model, Output, app
+from . import options as o
+from .app import app
 
 
 @app.command()
 def report(
-    model: Model,
-    output: Output,
+    model: o.Model,
+    output: o.Output,
     test: Annotated[
         Path | None,
         typer.Option(
-            help="Table of entries the model was not fitted on (.csv, .tsv or .parquet): how "
-            "well and how sure it is, measured.",
+            help="Table of entries the model was not fitted on (.csv, .tsv or .parquet, or - for "
+            "standard input): how well and how sure it is, measured. Entries it was fitted on "
+            "are left out and named.",
             show_default=False,
         ),
     ] = None,
@@ -30,18 +32,15 @@ def report(
             show_default=False,
         ),
     ] = None,
-    row: Annotated[
-        str | None,
-        typer.Option(help="Column with the row labels; by default named as in the data."),
-    ] = None,
-    col: Annotated[
-        str | None,
-        typer.Option(help="Column with the column labels; by default named as in the data."),
-    ] = None,
-    value: Annotated[
-        str | None, typer.Option(help="Column with the values.", show_default=False)
-    ] = None,
-    force: Force = False,
+    row: o.KnownRow = None,
+    col: o.KnownCol = None,
+    value: o.Value = None,
+    wide: o.Wide = False,
+    duplicates: o.DuplicatesOption = o.Duplicates.error,
+    unknown: o.UnknownOption = o.Unknown.error,
+    format: o.Format = o.TableFormat.csv,
+    delimiter: o.Delimiter = None,
+    force: o.Force = False,
 ) -> None:
     """Write one page about a model: numbers, warnings, pictures, settings.
 
@@ -52,7 +51,16 @@ def report(
     `bmcg report model.safetensors -o report.html`
 
     `bmcg report model.safetensors --test held-out.csv --value rating -o report.html`
-    """
-    from . import report_work
 
-    report_work.report(model, output, report_work.Tables(test, data, row, col, value), force)
+    `bmcg report model.safetensors --test held-out.csv --wide --unknown skip -o report.html`
+    """
+    from .reading import DataForm
+    from .report_work import report_model
+    from .tables import Dialect
+
+    dialect = Dialect(format.value, delimiter)
+    test_form, data_form = (
+        None if path is None else DataForm(path, row, col, value, wide, duplicates.value, dialect)
+        for path in (test, data)
+    )
+    report_model(model, test_form, data_form, unknown.value, output, force)

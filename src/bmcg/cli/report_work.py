@@ -2,78 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
-import typer
 
 from ..estimators import BMCG
 from ..files.storage import write_atomically
 from ..report import Entries, find, render
-from .commands import DataForm, GraphChoice, _load, _read_long, _title, _with_labels
+from ..serving.anyone import Anyone
 from .compiling import announced_compilation
-from .outcome import UserError, check_input, check_output, spoken_warnings
-from .tables import column_names, like_known, read_table, require_columns
+from .outcome import UserError, check_inputs, check_output, done, say, spoken_warnings, wrote
+from .predict_work import known_or, load
+from .reading import DataForm, observations_like, read_cells
 
 
-@dataclass(frozen=True)
-class Tables:
-    """The tables a report may use, and the names of their columns."""
-
-    test: Path | None
-    data: Path | None
-    row: str | None
-    col: str | None
-    value: str | None
-
-
-def report(path: Path, output: Path, tables: Tables, force: bool) -> None:
+def report_model(
+    path: Path,
+    test: DataForm | None,
+    data: DataForm | None,
+    unknown: str,
+    output: Path,
+    force: bool,
+) -> None:
     """Write the page about a model file."""
-    for given in (tables.test, tables.data):
-        if given is not None:
-            check_input(given)
-    check_output(output, force, (path, tables.test, tables.data))
-    if tables.value is None and (tables.test is not None or tables.data is not None):
+    forms = [form for form in (test, data) if form is not None]
+    check_inputs(*(form.path for form in forms))
+    check_output(output, force, (path, *(form.path for form in forms)))
+    if any(form.value is None and not form.wide for form in forms):
         raise UserError("pass --value NAME, the column with the values")
-    model = _load(path)
+    model: Any = load(path)
     if not isinstance(model, BMCG):
         raise UserError(f"{path} holds a model of {type(model).__name__}; a report needs BMCG")
-    test = None if tables.test is None else _entries(model, tables.test, tables)
-    without = None if tables.data is None else _without_graphs(model, tables.data, tables)
-    text = render(model, find(model, test, without), test, title=path.stem)
+    without: Any = None if data is None else _without_graphs(model, data)
+    entries = None
+    if test is not None:
+        judge, entries = _entries(model, test, unknown)
+        if isinstance(judge, Anyone):
+            model, without = judge, None if without is None else Anyone(without)
+    found = find(cast(BMCG, model), entries, without)
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    text = render(cast(BMCG, model), found, title=path.stem)
     write_atomically(output, lambda name: Path(name).write_text(text, encoding="utf-8"))
-    typer.echo(f"{output}: {len(text) / 2**20:.1f} MiB")
+    wrote(output)
+    done(output, f"{len(text) / 2**20:.1f} MiB")
 
 
-def _entries(model: BMCG, path: Path, tables: Tables) -> Entries:
-    row = tables.row or _title(model.row_labels_, "row")
-    col = tables.col or _title(model.col_labels_, "col")
-    value = tables.value or ""
-    names = {"--row": row, "--col": col, "--value": value}
-    require_columns(path, column_names(path), names)
-    table = read_table(path, (row, col))
-    table, rows = _with_labels(table, row, path)
-    table, cols = _with_labels(table, col, path)
-    try:
-        values = np.asarray(table[value].to_numpy(), dtype=np.float64)
-    except ValueError:
-        raise UserError(f"{path}: column {value!r} holds text, pass a column of numbers") from None
-    if not len(values) or not np.isfinite(values).all():
-        raise UserError(f"{path}: column {value!r} must hold a finite number in every line")
-    return Entries(like_known(rows, model.row_labels_), like_known(cols, model.col_labels_), values)
+def _entries(model: BMCG, form: DataForm, unknown: str) -> tuple[Any, Entries]:
+    """The entries of a table, and the model to ask about them."""
+    labels = model.row_labels_, model.col_labels_
+    cells = read_cells(form.named_by(*labels))
+    if not len(cells.values) or not np.isfinite(cells.values).all():
+        where = "every cell that is not empty" if form.wide else f"column {form.value!r}"
+        raise UserError(f"{form.path}: {where} must hold a finite number, and there must be some")
+    rows, cols = (names.like(known).values for names, known in zip(cells[:2], labels, strict=True))
+    judge, kept = known_or(model, rows, cols, unknown, form.path)
+    if not kept.any():
+        raise UserError(f"{form.path}: the model knows none of its rows and columns")
+    return judge, Entries(rows[kept], cols[kept], cells.values[kept])
 
 
-def _without_graphs(model: BMCG, path: Path, tables: Tables) -> BMCG:
-    row = tables.row or _title(model.row_labels_, "row")
-    col = tables.col or _title(model.col_labels_, "col")
-    form = DataForm(path, row, col, tables.value, False, "error")
-    observations = _read_long(form, GraphChoice(None, None, "error"))
-    if observations.shape != model.shape_:
+def _without_graphs(model: BMCG, form: DataForm) -> BMCG:
+    observations = observations_like(form, model.row_labels_, model.col_labels_, model.shape_)
+    view = observations.by_row
+    if not (
+        np.array_equal(view.indptr, model.seen_.indptr)
+        and np.array_equal(view.indices, model.seen_.indices)
+    ):
         raise UserError(
-            f"{path} makes a matrix of {observations.shape[0]} x {observations.shape[1]}, but the "
-            f"model was fitted on {model.shape_[0]} x {model.shape_[1]}: pass the same table"
+            f"{form.path} has {len(observations)} entries, and they are not the "
+            f"{len(model.seen_.indices)} that the model was fitted on: pass the same table"
         )
     again = BMCG(**model.get_params())
     with spoken_warnings(), announced_compilation(verbose=False):
-        return again.fit(observations)
+        again.fit(observations)
+    if again.stop_reason_ == "interrupted":
+        raise KeyboardInterrupt  # half a fit says nothing about the graphs
+    return again

@@ -1,33 +1,64 @@
-"""Tables on disk: CSV, TSV and Parquet, with labels that survive the way in and out."""
+"""Tables on disk or in a pipe: CSV, TSV and Parquet, read and written."""
 
 from __future__ import annotations
 
 import csv as text_csv
 import io
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as parquet
-from numpy.typing import NDArray
 
 from ..files.storage import write_atomically
-from ..observations.labels import Labels
-from .outcome import UserError, check_input
+from .outcome import STANDARD, UserError, check_input, check_output, wrote
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET = (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".zst")
-
-# Whole numbers as people write them. "007" and "1e3" are names: they would not come back.
-WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
-def table_kind(path: Path, *, output: bool = False) -> str:
+@dataclass(frozen=True)
+class Dialect:
+    """What names of files do not say.
+
+    Attributes
+    ----------
+    format : str
+        Of standard input and output: "csv", "tsv" or "parquet".
+    delimiter : str or None
+        Of .csv files, and of standard input and output as CSV; a comma where None.
+    """
+
+    format: str = "csv"
+    delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        given = SPELLED.get(self.delimiter or "", self.delimiter)
+        if given is not None and len(given.encode()) != 1:
+            raise UserError(
+                f"--delimiter {self.delimiter}: pass one character, such as ';', or tab"
+            )
+        object.__setattr__(self, "delimiter", given)
+
+    def of(self, kind: str) -> str:
+        """The delimiter of a kind of text table."""
+        if kind == ".csv" and self.delimiter is not None:
+            return self.delimiter
+        return DELIMITERS[kind]
+
+
+PLAIN = Dialect()
+
+
+def table_kind(path: Path, *, output: bool = False, dialect: Dialect = PLAIN) -> str:
     """The suffix that says how a table is kept, `".parquet"` or one of `DELIMITERS`."""
+    if path == STANDARD:
+        return f".{dialect.format}"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED and not output:
         suffixes.pop()
@@ -42,7 +73,37 @@ def table_kind(path: Path, *, output: bool = False) -> str:
     )
 
 
-def read_table(path: Path, labels: tuple[str, ...] = (), *, header: bool = True) -> pa.Table:
+def check_table_output(
+    path: Path, force: bool, inputs: tuple[Path | None, ...], dialect: Dialect = PLAIN
+) -> None:
+    """Raise unless a table can be written under this name, or to standard output."""
+    table_kind(path, output=True, dialect=dialect)
+    if path != STANDARD:
+        check_output(path, force, inputs)
+
+
+# Standard input is read once, though its header is asked for first.
+_piped: tuple[Any, bytes] | None = None
+
+
+def _source(path: Path) -> Any:
+    """What Arrow reads: the name of a file, or all that standard input brought."""
+    global _piped
+    if path != STANDARD:
+        check_input(path)
+        return path
+    if _piped is None or _piped[0] is not sys.stdin:
+        _piped = sys.stdin, sys.stdin.buffer.read()
+    return pa.BufferReader(_piped[1])
+
+
+def read_table(
+    path: Path,
+    labels: tuple[str, ...] = (),
+    *,
+    header: bool = True,
+    dialect: Dialect = PLAIN,
+) -> pa.Table:
     """Read a table.
 
     Parameters
@@ -53,31 +114,30 @@ def read_table(path: Path, labels: tuple[str, ...] = (), *, header: bool = True)
         label is lost.
     header : bool
         Whether the first line of a text file names the columns; otherwise they are numbered.
+    dialect : Dialect
     """
-    kind = table_kind(path)
-    check_input(path)
+    kind = table_kind(path, dialect=dialect)
     try:
         if kind == ".parquet":
-            return parquet.read_table(path)
+            return parquet.read_table(_source(path))
         return csv.read_csv(
-            path,
+            _source(path),
             read_options=csv.ReadOptions(autogenerate_column_names=not header),
-            parse_options=csv.ParseOptions(delimiter=DELIMITERS[kind]),
+            parse_options=csv.ParseOptions(delimiter=dialect.of(kind)),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(labels, pa.string())),
         )
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"cannot read {path} as a {kind[1:]} table: {error}") from None
 
 
-def column_names(path: Path) -> list[str]:
+def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     """Names of a table's columns, without reading all of it."""
-    kind = table_kind(path)
-    check_input(path)
+    kind = table_kind(path, dialect=dialect)
     try:
         if kind == ".parquet":
-            return list(parquet.read_schema(path).names)
-        options = csv.ParseOptions(delimiter=DELIMITERS[kind])
-        with csv.open_csv(path, parse_options=options) as reader:
+            return list(parquet.read_schema(_source(path)).names)
+        options = csv.ParseOptions(delimiter=dialect.of(kind))
+        with csv.open_csv(_source(path), parse_options=options) as reader:
             return list(reader.schema.names)
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"cannot read {path} as a {kind[1:]} table: {error}") from None
@@ -89,84 +149,55 @@ def require_columns(path: Path, names: list[str], wanted: dict[str, str]) -> Non
         if name not in names:
             raise UserError(
                 f"{path} has no column {name!r} ({option}); its columns are {', '.join(names)}"
+                f"{_other_delimiter(names)}"
             )
         if names.count(name) > 1:
             raise UserError(f"{path} has more than one column {name!r} ({option})")
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table under a temporary name and move it to its own."""
-    kind = table_kind(path, output=True)
+def _other_delimiter(names: list[str]) -> str:
+    """Advice where what came as one column looks like several."""
+    found = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if found is None:
+        return ""
+    return f"; is it separated by {found!r}? pass --delimiter '{found}'"
+
+
+def write_table(table: pa.Table, path: Path, dialect: Dialect = PLAIN) -> None:
+    """Write a table under a temporary name and move it to its own, or to standard output."""
+    kind = table_kind(path, output=True, dialect=dialect)
+    if path == STANDARD:
+        whole = io.BytesIO()
+        _write(table, whole, kind, dialect)
+        sys.stdout.buffer.write(whole.getbuffer())
+        sys.stdout.buffer.flush()
+        return
 
     def write(temporary: str) -> None:
-        if kind == ".parquet":
-            parquet.write_table(table, temporary)
-        else:
-            _write_text(table, temporary, DELIMITERS[kind])
+        with open(temporary, "wb") as file:
+            _write(table, file, kind, dialect)
 
     write_atomically(path, write)
+    wrote(path)
 
 
-def _write_text(table: pa.Table, path: str, delimiter: str) -> None:
+def _write(table: pa.Table, file: Any, kind: str, dialect: Dialect) -> None:
+    if kind == ".parquet":
+        parquet.write_table(table, file)
+        return
+    delimiter = dialect.of(kind)
     header = io.StringIO()
     text_csv.writer(header, delimiter=delimiter, lineterminator="\n").writerow(table.column_names)
-    with open(path, "wb") as file:
-        file.write(header.getvalue().encode())
-        start = file.tell()
-        # Arrow quotes all text or none: none is tried first, it refuses where that is wrong.
-        try:
-            csv.write_csv(table, file, _options(delimiter, "none"))
-        except pa.ArrowInvalid:
-            file.seek(start)
-            file.truncate()
-            csv.write_csv(table, file, _options(delimiter, "needed"))
+    file.write(header.getvalue().encode())
+    start = file.tell()
+    # Arrow quotes all text or none: none is tried first, it refuses where that is wrong.
+    try:
+        csv.write_csv(table, file, _options(delimiter, "none"))
+    except pa.ArrowInvalid:
+        file.seek(start)
+        file.truncate()
+        csv.write_csv(table, file, _options(delimiter, "needed"))
 
 
 def _options(delimiter: str, quoting: str) -> csv.WriteOptions:
     return csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style=quoting)
-
-
-def label_column(table: pa.Table, name: str, path: Path) -> NDArray[Any]:
-    """Labels of a column: whole numbers where all of them are, else text, shape (n_lines,)."""
-    column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        whole = pc.cast(column, pa.int64(), safe=False)
-        if pc.all(pc.equal(whole, column)).as_py():
-            column = whole
-    if not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)):
-        column = column.cast(pa.string())
-    _check_present(column, name, path)
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64()).to_numpy()
-    return as_whole_numbers(column.to_numpy())
-
-
-def as_whole_numbers(names: NDArray[Any]) -> NDArray[Any]:
-    """Text labels as whole numbers, where every one of them is written like one."""
-    text = pa.array(names.tolist(), pa.string())
-    if len(text) and pc.all(pc.match_substring_regex(text, WHOLE)).as_py():
-        return text.cast(pa.int64()).to_numpy()
-    return names
-
-
-def like_known(names: NDArray[Any], known: Labels | None) -> NDArray[Any]:
-    """Labels of one file in the type that those of another have, so that 7 and "7" meet."""
-    if known is None or len(names) == 0:
-        return names
-    kind = known.values.dtype.kind
-    if kind == "O" and names.dtype.kind == "i":
-        return np.array([str(name) for name in names.tolist()], dtype=object)
-    if kind in "iu" and names.dtype.kind == "O":
-        return as_whole_numbers(names)
-    return names
-
-
-def _check_present(column: Any, name: str, path: Path) -> None:
-    missing = column.is_null()
-    if pa.types.is_string(column.type):
-        missing = pc.or_(missing, pc.fill_null(pc.equal(column, ""), True))
-    if pc.any(missing).as_py():
-        line = int(np.argmax(missing.to_numpy(zero_copy_only=False)))
-        raise UserError(f"{path}: column {name!r} holds labels, but that of entry {line} is empty")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .findings import Entries, Findings, find
+from .findings import Findings, find
+from .held_out import Entries, held_out
 from .page import render
 
-__all__ = ["Entries", "Findings", "find", "render"]
+__all__ = ["Entries", "Findings", "find", "held_out", "render"]

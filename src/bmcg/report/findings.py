@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..estimators import BMCG
 from ..graphs.precision import Precision
 from ..metrics import coverage, gaussian_nlpd, homoscedastic_nlpd, mae, rmse
+from .held_out import Entries, held_out
 
 LEVEL = 0.9
 # Intervals that hold this much less, or more, than they promise are worth a warning.
@@ -19,20 +19,6 @@ SLACK = 0.05
 SAMPLE = 5_000
 # A graph that determines less of the prior than this is not used.
 UNUSED = 0.01
-
-
-class Entries(NamedTuple):
-    """Entries that a model was not fitted on.
-
-    Attributes
-    ----------
-    rows, cols : ndarray of positions or labels, shape (n,)
-    values : ndarray of float64, shape (n,)
-    """
-
-    rows: NDArray[Any]
-    cols: NDArray[Any]
-    values: NDArray[np.float64]
 
 
 class Number(NamedTuple):
@@ -56,12 +42,15 @@ class Findings:
         What the graphs contributed, a sentence each.
     facts : tuple of (str, str)
         Data and settings.
+    test : Entries or None
+        The held-out entries that numbers and warnings speak of.
     """
 
     numbers: tuple[Number, ...]
     warnings: tuple[str, ...]
     graphs: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
+    test: Entries | None = None
 
 
 def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) -> Findings:
@@ -71,13 +60,18 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
     ----------
     model : BMCG
     test : Entries, optional
-        Held-out entries: how well and how sure the model is, measured.
+        Held-out entries: how well and how sure the model is, measured. Those that it was fitted
+        on are left out, and named.
     without : BMCG, optional
         The same data fitted without graphs.
     """
+    fitted: tuple[str, ...] = ()
+    if test is not None:
+        test, fitted = held_out(model, test)
     numbers = _scores(model, test) if test is not None else (_explained(model),)
     numbers = (*numbers, _uncertainty(model), _rank(model), _noise(model), _ended(model))
     warned = (
+        *fitted,
         *_unfinished(model),
         *_capped(model),
         *_cold(model, 0),
@@ -87,7 +81,7 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
         *(_needless(model, test, without) if test is not None and without is not None else ()),
     )
     said = (*_graph_sentences(model), *_comparison(model, test, without))
-    return Findings(numbers, warned, said, _facts(model, test))
+    return Findings(numbers, warned, said, _facts(model, test), test)
 
 
 def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:

@@ -9,7 +9,8 @@ from html import escape
 from typing import Any
 
 from ..estimators import BMCG
-from .findings import Entries, Findings
+from .findings import Findings
+from .held_out import Entries
 
 STYLE = """
 * { box-sizing: border-box; }
@@ -35,17 +36,14 @@ figcaption { color: #5b6b7a; font-size: .85rem; }
 """
 
 
-def render(
-    model: BMCG, findings: Findings, test: Entries | None = None, title: str = "A model"
-) -> str:
+def render(model: BMCG, findings: Findings, title: str = "A model") -> str:
     """The page.
 
     Parameters
     ----------
     model : BMCG
     findings : Findings
-    test : Entries, optional
-        For the pictures of outcomes.
+        Of that model.
     title : str
     """
     m, n = model.shape_
@@ -57,7 +55,7 @@ def render(
         _items("Warnings", findings.warnings, "warnings") if findings.warnings else "",
         _items("What the graphs contributed", findings.graphs, "graphs"),
         '<h2>Pictures</h2>\n<div class="figures">',
-        *(_figure(draw, words) for draw, words in _pictures(model, test)),
+        *(_figure(draw, words) for draw, words in _pictures(model, findings.test)),
         "</div>",
         _facts(findings),
     ]

@@ -59,6 +59,8 @@ class ServingModel(MatrixCompleter):
         *,
         width: float = 1.0,
         include_noise: bool = False,
+        candidates: Any = None,
+        exclude: Any = None,
     ) -> Recommendations:
         """The columns with the best predictions for some rows.
 
@@ -78,6 +80,10 @@ class ServingModel(MatrixCompleter):
         width : float
         include_noise : bool
             Report the standard deviation of a new observation rather than of the entry.
+        candidates : array_like of positions or labels, optional
+            The columns to choose from; all by default.
+        exclude : (rows, cols), two array_likes of positions or labels, optional
+            Further entries to leave out, such as what a row has had since the fit.
 
         Returns
         -------
@@ -86,11 +92,17 @@ class ServingModel(MatrixCompleter):
         """
         check_is_fitted(self, "fitted_")
         _check_request(n, score, width)
-        m = self.shape_[0]
+        m, n_cols = self.shape_
         i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
         seen = self.seen_.of(i) if exclude_observed else None
+        if exclude is not None:
+            out = Seen.of_pairs(*self._pairs(*exclude), m).of(i)
+            seen = out if seen is None else seen | out
+        chosen = candidates
+        if chosen is not None:
+            chosen = np.unique(locate(chosen, self.col_labels_, n_cols, "candidates"))
         with workers(self.n_jobs) as pool:
-            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, pool)
+            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, pool, chosen)
         at, rank = np.nonzero(where >= 0)
         r, c = i[at], where[at, rank]
         std = np.sqrt(self.fitted_.variance(r, c, include_noise))

@@ -46,6 +46,41 @@ class Seen:
         indptr = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
         return Seen(indptr, np.concatenate([np.empty(0, np.int32), *parts]))
 
+    def among(self, candidates: Index) -> Seen:
+        """The same in a matrix that has only some of the columns, ascending."""
+        at = np.searchsorted(candidates, self.indices)
+        kept = at < len(candidates)
+        kept[kept] = candidates[at[kept]] == self.indices[kept]
+        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
+        return Seen(indptr, at[kept].astype(np.int32))
+
+    def __or__(self, other: Seen) -> Seen:
+        """What either has."""
+        row = [np.repeat(np.arange(len(s.indptr) - 1), np.diff(s.indptr)) for s in (self, other)]
+        indices = np.concatenate((self.indices, other.indices))
+        order = np.lexsort((indices, np.concatenate(row)))
+        rows, indices = np.concatenate(row)[order], indices[order]
+        first = np.ones(len(rows), dtype=np.bool_)
+        first[1:] = (rows[1:] != rows[:-1]) | (indices[1:] != indices[:-1])
+        counts = np.bincount(rows[first], minlength=len(self.indptr) - 1)
+        return Seen(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), indices[first])
+
+    @classmethod
+    def of_pairs(cls, rows: Index, cols: Index, m: int) -> Seen:
+        """From paired positions in m rows, in any order."""
+        order = np.lexsort((cols, rows))
+        counts = np.bincount(rows, minlength=m)
+        indptr = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        empty = cls(np.zeros(m + 1, np.int64), np.empty(0, np.int32))
+        return empty | cls(indptr, cols[order].astype(np.int32))
+
+    def holds(self, rows: Index, cols: Index) -> NDArray[np.bool_]:
+        """Which of some paired positions are among them, shape (n_pairs,)."""
+        n = 1 + max(int(self.indices.max(initial=0)), int(cols.max(initial=0)))
+        row = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        # Rows ascend, and columns within a row: so do the numbers of the entries.
+        return np.isin(rows * n + cols, row * n + self.indices)
+
     def transposed(self, m: int) -> Seen:
         """Rows and columns in each other's place; m is the number of columns before."""
         ones = np.ones(len(self.indices))
@@ -108,6 +143,7 @@ def best_columns(
     score: Score,
     width: float,
     pool: Workers,
+    candidates: Index | None = None,
 ) -> tuple[Index, Array]:
     """The n best columns of each row.
 
@@ -122,6 +158,8 @@ def best_columns(
         The mean, or the mean minus or plus `width` standard deviations of the entry.
     width : float
     pool : Workers
+    candidates : ndarray of shape (n_candidates,), optional
+        The columns to choose from, ascending; all by default.
 
     Returns
     -------
@@ -130,11 +168,13 @@ def best_columns(
     best : ndarray of shape (r, n)
         Their scores; −inf where there are none.
     """
-    n_cols = len(posterior.cols.factors.mean)
-    n = min(n, n_cols)
+    chosen = np.arange(len(posterior.cols.factors.mean)) if candidates is None else candidates
+    n = min(n, len(chosen))
     best, where = np.full((len(rows), n), -np.inf), np.full((len(rows), n), -1, dtype=np.intp)
     if seen is None:
         seen = Seen(np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
+    if candidates is not None:
+        seen = seen.among(candidates)
     bounds = np.append(np.arange(0, len(rows), BLOCK_ROWS), len(rows))
     sign = {"mean": 0.0, "lower": -width, "ucb": width}[score]
 
@@ -144,10 +184,10 @@ def best_columns(
         if sign:
             block += sign * np.sqrt(posterior.variance_block(at, cols))
         pointers = seen.indptr[start : stop + 1]
-        keep_best(block, cols[0], pointers, seen.indices, best[start:stop], where[start:stop])
+        keep_best(block, first, pointers, seen.indices, best[start:stop], where[start:stop])
 
     with threadpool_limits(1):
-        for first in range(0, n_cols, BLOCK_COLS):
-            cols = np.arange(first, min(first + BLOCK_COLS, n_cols))
+        for first in range(0, len(chosen), BLOCK_COLS):
+            cols = chosen[first : first + BLOCK_COLS]
             pool.over_rows(scan, bounds)
-    return where, best
+    return np.where(where < 0, -1, chosen[where]), best

@@ -1,0 +1,263 @@
+"""Options that commands share: one name, one meaning, one text of help.
+
+Parameters of the estimator are options of the same name (`seed` is `random_state`, `jobs` is
+`n_jobs`); a test holds their defaults and choices to those of `bmcg.BMCG`, which is too heavy to
+import for `--help`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Posterior(StrEnum):
+    """Posterior families, as `bmcg.BMCG` names them."""
+
+    auto = "auto"
+    column = "column"
+    row = "row"
+    joint = "joint"
+
+
+class Engine(StrEnum):
+    """Variance engines, as `bmcg.BMCG` names them."""
+
+    auto = "auto"
+    dense = "dense"
+    sparse = "sparse"
+    monte_carlo = "monte_carlo"
+
+
+class Storage(StrEnum):
+    """What second moments are stored in, as `bmcg.BMCG` names it."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Decision(StrEnum):
+    """Yes, no, or left to the evidence."""
+
+    auto = "auto"
+    yes = "yes"
+    no = "no"
+
+    @property
+    def parameter(self) -> bool | str:
+        """As `bmcg.BMCG` takes it."""
+        return {"yes": True, "no": False}.get(self.value, "auto")
+
+
+class Duplicates(StrEnum):
+    """What to do with an entry that is given more than once."""
+
+    error = "error"
+    mean = "mean"
+    sum = "sum"
+    first = "first"
+    last = "last"
+
+
+class UnknownNodes(StrEnum):
+    """What to do with a node of a graph that is not in the data."""
+
+    error = "error"
+    ignore = "ignore"
+    add = "add"
+
+
+class Unknown(StrEnum):
+    """What to do with a label that the model does not know."""
+
+    error = "error"
+    skip = "skip"
+    prior = "prior"
+
+
+class TableFormat(StrEnum):
+    """Formats of tables in pipes."""
+
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+
+
+# Files.
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that `bmcg fit` wrote.", show_default=False)
+]
+Output = Annotated[Path, typer.Option("-o", "--output", help="File to write.", show_default=False)]
+ModelOutput = Annotated[
+    Path, typer.Option("-o", "--output", help="Model to write.", show_default=False)
+]
+TableOutput = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        help="Table to write (.csv, .tsv or .parquet), or - for standard output.",
+        show_default=False,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the output where it exists.")]
+Format = Annotated[
+    TableFormat, typer.Option("--format", help="Format of standard input and output (-).")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the cells of .csv files, such as ';', read or written.",
+        show_default=False,
+    ),
+]
+
+# Tables of observations.
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Table of observations (.csv, .tsv or .parquet), or - for standard input.",
+        show_default=False,
+    ),
+]
+Row = Annotated[str | None, typer.Option(help="Column with the row labels.", show_default=False)]
+Col = Annotated[str | None, typer.Option(help="Column with the column labels.", show_default=False)]
+KnownRow = Annotated[
+    str | None,
+    typer.Option("--row", help="Column with the row labels; by default named as in the data."),
+]
+KnownCol = Annotated[
+    str | None,
+    typer.Option("--col", help="Column with the column labels; by default named as in the data."),
+]
+Value = Annotated[str | None, typer.Option(help="Column with the values.", show_default=False)]
+Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide",
+        help="The table is the matrix itself, empty cells missing; --row names the column of "
+        "row labels, if there is one.",
+    ),
+]
+DuplicatesOption = Annotated[
+    Duplicates, typer.Option(help="An entry that is given more than once.")
+]
+UnknownOption = Annotated[
+    Unknown,
+    typer.Option(
+        help="Rows and columns that the model does not know: refuse the table, leave their "
+        "lines out, or predict what the model expects of any row or column."
+    ),
+]
+
+# Which rows, and which columns, are alike.
+GraphOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Which of them are alike: an edge list (.csv, .tsv, .parquet: two labels and "
+        "perhaps a weight a line) or an adjacency matrix (.npz, .mtx) in the labels' order.",
+        show_default=False,
+    ),
+]
+RowChain = Annotated[
+    bool, typer.Option("--row-chain", help="Rows that follow each other are alike.")
+]
+ColChain = Annotated[
+    bool, typer.Option("--col-chain", help="Columns that follow each other are alike.")
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of labels that are times: those close in time are alike.",
+        show_default=False,
+    ),
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option(
+        help="How times are written, such as '%d.%m.%Y %H:%M'; numbers and ISO 8601, with zones "
+        "or without, need none.",
+        show_default=False,
+    ),
+]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="What is known of them: a table with their labels in the column named as in the "
+        "data, or in the first one; or `pattern`, which entries each of them has.",
+        show_default=False,
+    ),
+]
+UnknownNodesOption = Annotated[
+    UnknownNodes,
+    typer.Option(
+        help="Nodes of a graph that the data lacks: refuse them, ignore their edges, or add "
+        "them as empty rows or columns that graph and features predict."
+    ),
+]
+
+# Parameters of the estimator.
+Rank = Annotated[int, typer.Option(min=1, help="Most components.")]
+PosteriorOption = Annotated[
+    Posterior,
+    typer.Option(
+        help="What the posterior keeps: correlation along the graph, between components, or "
+        "both; auto is joint with features, column without."
+    ),
+]
+Ridge = Annotated[float, typer.Option(help="Added to the graphs' Laplacians.")]
+MaxSweeps = Annotated[int, typer.Option(min=1, help="Most sweeps.")]
+Tol = Annotated[
+    float, typer.Option(min=0.0, help="Stop at this relative gain of the evidence bound.")
+]
+EngineOption = Annotated[Engine, typer.Option(help="How variances along a graph are computed.")]
+StorageOption = Annotated[
+    Storage, typer.Option(help="What second moments are stored in while they are summed.")
+]
+Bias = Annotated[
+    Decision,
+    typer.Option(help="Whether rows and columns have offsets of their own; auto tries both."),
+]
+LearnGraphs = Annotated[
+    Decision,
+    typer.Option(
+        help="Whether the strengths of graphs and features are learned; no keeps every graph at "
+        "weight one, as in the paper."
+    ),
+]
+ValueRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        metavar="LOW HIGH",
+        help="Range that an entry can take; predictions stay in it.",
+        show_default=False,
+    ),
+]
+KeepRange = Annotated[
+    bool,
+    typer.Option("--keep-range", help="Predictions stay in the range of the observed values."),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="The same seed gives the same result, with any --jobs.")
+]
+Jobs = Annotated[
+    int | None, typer.Option(help="Threads; all cores by default.", show_default=False)
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show every sweep, also when piped.")
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write a long fit to this file every two minutes, and when Ctrl-C ends it. The "
+        "file goes once the fit has converged and its model is written.",
+        show_default=False,
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from --checkpoint as if never stopped.")
+]
