@@ -207,7 +207,7 @@ def test_sparse_matrices_are_refused():
     [
         (np.full((3, 2), np.nan), "no observations"),
         ([[1.0, np.inf], [2.0, 3.0]], "infinity"),
-        ([["a", "b"], ["c", "d"]], "convert"),
+        ([["a", "b"], ["c", "d"]], "column 0 holds 'a'.*Encoder"),
     ],
 )
 def test_bad_input_is_refused(X, message):

@@ -289,8 +289,8 @@ class BMCG(CallbackSupport, ServingModel):
         ndarray of shape (n_draws, n_pairs)
         """
         i, j = self._pairs(rows, cols)
-        _check_whole(n_draws, "n_draws", 1)
-        return self.fitted_.draw(i, j, n_draws, _seed(random_state), include_noise)
+        check_whole(n_draws, "n_draws", 1)
+        return self.fitted_.draw(i, j, n_draws, seed_of(random_state), include_noise)
 
     @property
     def _learned(self) -> Posterior:
@@ -328,8 +328,8 @@ class BMCG(CallbackSupport, ServingModel):
         return len(self.elbo_trace_)
 
     def _check_parameters(self, observations: Observations) -> None:
-        _check_whole(self.rank, "rank", 1)
-        _check_whole(self.max_sweeps, "max_sweeps", 1)
+        check_whole(self.rank, "rank", 1)
+        check_whole(self.max_sweeps, "max_sweeps", 1)
         _check_choice(self.posterior, "posterior", ("auto", *FAMILIES))
         _check_choice(self.engine, "engine", ENGINES)
         _check_choice(self.storage, "storage", ("float64", "float32"))
@@ -430,7 +430,7 @@ class BMCG(CallbackSupport, ServingModel):
             max_sweeps=self.max_sweeps,
             tol=self.tol,
             engine=self.engine,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             learn=learn,
             single=self.storage == "float32",
         )
@@ -505,7 +505,7 @@ class BMCG(CallbackSupport, ServingModel):
         return model
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
     """A seed from whatever scikit-learn takes for a state."""
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
@@ -515,7 +515,8 @@ def _seed(random_state: Any) -> int:
         ) from None
 
 
-def _check_whole(value: Any, name: str, least: int) -> None:
+def check_whole(value: Any, name: str, least: int) -> None:
+    """Raise where a parameter is not a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise ValueError(f"{name}={value!r}: pass a whole number of at least {least}")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..callbacks import CallbackSupport, with_callbacks
@@ -19,8 +21,10 @@ from ..linalg.engines import EngineName
 from ..observations import Observations, View
 from ..observations.frames import row_index
 from ..observations.labels import Labels
+from ..posterior import Posterior
 from ..posterior.posterior import BATCH
-from .bmcg import BMCG
+from .bmcg import BMCG, check_whole, seed_of
+from .scaling import ColumnScale, Scale, column_scale
 
 Bool = NDArray[np.bool_]
 
@@ -34,9 +38,6 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
     the fit the two nearly agree, and more closely the better the fit has converged; a row
     graph, which `transform` does not use, widens the gap.
 
-    Columns of very different size share one noise level: put a scaler that passes NaN
-    through, such as `StandardScaler`, in front.
-
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, value_range, \
@@ -44,6 +45,15 @@ random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
+    scale : {"auto", True, False}, default="auto"
+        Whether columns are brought to mean zero and deviation one for the fit, and back
+        afterwards. The model has one noise level, which columns in different units cannot
+        share; columns in one unit are better off as they are. "auto" asks the evidence: it
+        makes a short fit of either. A `value_range` holds for all columns, so they share a
+        unit and stay as they are.
+    add_indicator : bool, default=False
+        Append a column of zeros and ones for each column that had missing values in `fit`, as
+        `sklearn.impute.MissingIndicator` makes them.
     col_graph : adjacency matrix, edge list, frame or networkx graph, optional
         Which columns are alike, by position or, for a frame, by name. The columns stay when
         new rows come, so this graph is part of the estimator; a graph of the rows belongs to
@@ -52,7 +62,11 @@ random_state, n_jobs, verbose, checkpoint, resume
     Attributes
     ----------
     model_ : BMCG
-        The fitted model.
+        The fitted model, in the units of `scale_`.
+    scale_ : ColumnScale
+        What was taken from each column (`centre`), and what it was divided by (`size`).
+    indicator_ : MissingIndicator or None
+        Only with `add_indicator`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only where the columns had names.
@@ -60,8 +74,9 @@ random_state, n_jobs, verbose, checkpoint, resume
     Notes
     -----
     Every column is returned, also one without any observation in `fit` (what scikit-learn
-    calls ``keep_empty_features=True``): it is filled from its graph or, without one, with the
-    prior mean, zero. A row without observations is filled with zeros by `transform`.
+    calls ``keep_empty_features=True``): it is filled from its graph or, without one, with what
+    the rows have in common across columns. `transform` fills a row without observations with
+    what the model expects of any row.
 
     Sparse matrices are refused: to scikit-learn an entry that is not stored is a zero, to a
     completion it is missing. `BMCG` takes sparse matrices and completes them.
@@ -77,6 +92,8 @@ random_state, n_jobs, verbose, checkpoint, resume
     """
 
     model_: BMCG
+    scale_: ColumnScale
+    indicator_: MissingIndicator | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -94,6 +111,8 @@ random_state, n_jobs, verbose, checkpoint, resume
         learn_graphs: bool | str = "auto",
         value_range: Any = None,
         missing_values: float = np.nan,
+        scale: Scale = "auto",
+        add_indicator: bool = False,
         col_graph: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -112,6 +131,8 @@ random_state, n_jobs, verbose, checkpoint, resume
         self.learn_graphs = learn_graphs
         self.value_range = value_range
         self.missing_values = missing_values
+        self.scale = scale
+        self.add_indicator = add_indicator
         self.col_graph = col_graph
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -138,7 +159,9 @@ random_state, n_jobs, verbose, checkpoint, resume
         return self
 
     @with_callbacks
-    def fit_transform(self, X: Any, y: Any = None, row_graph: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, row_graph: Any = None, return_std: bool = False
+    ) -> Any:
         """Fit, and fill the same matrix from the rows' own factors.
 
         Parameters
@@ -147,58 +170,134 @@ random_state, n_jobs, verbose, checkpoint, resume
         y : ignored
         row_graph : optional
             As in `fit`.
+        return_std : bool
+            As in `transform`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), or as `set_output` says
         """
         values, missing = self._fit(X, row_graph)
-        i, j = np.nonzero(missing)
-        values[i, j] = self.model_.fitted_.mean(i, j)
-        return values
+        std = np.zeros(values.shape) if return_std else None
+        self._write(self.model_.fitted_, values, missing, std)
+        filled = self._with_indicator(values, missing)
+        return filled if std is None else (filled, std)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, return_std: bool = False) -> Any:
         """Fill in the missing entries of any rows.
 
         Parameters
         ----------
         X : array_like or data frame of shape (n_samples, n_features)
+        return_std : bool
+            Also return the standard deviation of the value that would have been observed.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), or as `set_output` says
+        filled : ndarray of shape (n_samples, n_features), or as `set_output` says
+            With `add_indicator`, the indicators are appended.
+        std : ndarray of shape (n_samples, n_features), only with `return_std`
+            Zero where the value was there.
         """
         check_is_fitted(self, "model_")
         values, missing = self._read(X, reset=False)
+        std = np.zeros(values.shape) if return_std else None
+        for part in self._parts(missing):
+            filled, own = values[part], None if std is None else std[part]
+            self._write(self._folded(filled, missing[part]), filled, missing[part], own)
+            values[part] = filled
+            if std is not None and own is not None:
+                std[part] = own
+        filled = self._with_indicator(values, missing)
+        return filled if std is None else (filled, std)
+
+    def sample(
+        self,
+        X: Any,
+        n_draws: int = 5,
+        random_state: Any = None,
+        *,
+        include_noise: bool = True,
+    ) -> NDArray[np.float64]:
+        """Several fillings of the same rows, drawn from the posterior: multiple imputation.
+
+        Parameters
+        ----------
+        X : array_like or data frame of shape (n_samples, n_features)
+        n_draws : int
+        random_state : int, RandomState or None
+        include_noise : bool
+            True for values as they would have been observed; False for the low-rank matrix
+            itself, which is smoother than data.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples, n_features)
+            Values that were there are the same in every draw; those of one draw belong together.
+        """
+        check_is_fitted(self, "model_")
+        check_whole(n_draws, "n_draws", 1)
+        values, missing = self._read(X, reset=False)
+        out = np.repeat(values[None].astype(np.float64), n_draws, axis=0)
+        i, j = np.nonzero(missing)
+        posterior = self._folded(values, missing)
+        drawn = posterior.draw(i, j, n_draws, seed_of(random_state), include_noise)
+        out[:, i, j] = self.scale_.mean(drawn, j)
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns that come out, those of the indicators last."""
+        names = super().get_feature_names_out(input_features)
+        if self.indicator_ is None:
+            return names
+        return np.concatenate((names, self.indicator_.get_feature_names_out(names)))
+
+    def _parts(self, missing: Bool) -> Iterator[NDArray[np.intp]]:
+        """Rows with something missing, as many at a time as a batch may hold."""
         rows = np.flatnonzero(missing.any(axis=1))
         k = self.model_.rank_
         # Bounds the rows' k×k blocks, and the entries predicted, to what a batch may hold.
-        step = max(1, 20 * BATCH // max(k * (k + 1) // 2, values.shape[1]))
+        step = max(1, 20 * BATCH // max(k * (k + 1) // 2, missing.shape[1]))
         for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            filled = values[part]
-            self._fill(filled, missing[part])
-            values[part] = filled
-        return values
+            yield rows[start : start + step]
 
-    def _fill(self, values: NDArray[Any], missing: Bool) -> None:
-        """Infer the rows' factors and write the missing entries, in place."""
+    def _folded(self, values: NDArray[Any], missing: Bool) -> Posterior:
+        """The posterior with these rows in the place of the fitted ones."""
         rows, cols = np.nonzero(~missing)
-        seen = values[rows, cols].astype(np.float64)
+        seen = self.scale_.forward(values.astype(np.float64))[rows, cols]
         new = View(pointers(rows, len(values)), cols.astype(np.int32), seen)
         posterior = self.model_.fitted_
         with workers(self.n_jobs) as pool:
             factors = posterior.fold_in(new, pool)
+        return posterior.with_rows(factors)
+
+    def _write(
+        self, posterior: Posterior, values: NDArray[Any], missing: Bool, std: Any = None
+    ) -> None:
+        """Write means of the missing entries into `values`, deviations into `std`, in place."""
         i, j = np.nonzero(missing)
-        values[i, j] = posterior.with_rows(factors).mean(i, j)
+        values[i, j] = self.scale_.mean(posterior.mean(i, j), j)
+        if std is not None:
+            std[i, j] = self.scale_.std(np.sqrt(posterior.variance(i, j)), j)
+
+    def _with_indicator(self, values: NDArray[Any], missing: Bool) -> NDArray[Any]:
+        if self.indicator_ is None:
+            return values
+        marks = self.indicator_.transform(np.where(missing, np.nan, 0.0))
+        return np.hstack((values, marks.astype(values.dtype)))
 
     def _fit(self, X: Any, row_graph: Any) -> tuple[NDArray[Any], Bool]:
         values, missing = self._read(X, reset=True)
         if missing.all():
             raise ValueError("X: there are no observations, nothing can be learned")
+        marked = np.where(missing, np.nan, values.astype(np.float64))
+        self.scale_ = column_scale(marked, self._scale(), self.n_jobs)
+        self.indicator_ = None
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(marked)
         names = getattr(self, "feature_names_in_", None)
         observations = replace(
-            Observations.from_any(np.ma.MaskedArray(values, missing)),
+            Observations.from_any(np.ma.MaskedArray(self.scale_.forward(marked), missing)),
             row_labels=None if row_graph is None else row_index(X),
             col_labels=None if names is None else Labels(names, "column"),
         )
@@ -206,6 +305,17 @@ random_state, n_jobs, verbose, checkpoint, resume
         model = BMCG(**{name: own[name] for name in shared if name in own})
         self.model_ = model._fit_for(self, X, observations, row_graph, self.col_graph)
         return values, missing
+
+    def _scale(self) -> Scale:
+        """Whether to scale; one range for all columns says that they share a unit."""
+        if self.value_range is None:
+            return self.scale
+        if self.scale is True:
+            raise ValueError(
+                f"scale=True and value_range={self.value_range!r}: a range holds for all columns, "
+                'which then share a unit; pass scale="auto" or False, or no value_range'
+            )
+        return False
 
     def _read(self, X: Any, reset: bool) -> tuple[NDArray[Any], Bool]:
         """A copy of X, as float32 or float64, and where it is missing."""
@@ -215,14 +325,22 @@ random_state, n_jobs, verbose, checkpoint, resume
                 f"missing_values={self.missing_values!r}: pass NaN or the number that marks a "
                 "missing entry"
             )
-        values = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if nan else True,
-            copy=True,
-        )
+        try:
+            values = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan" if nan else True,
+                copy=True,
+            )
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                f"X: {_text_column(X)}: encode such columns first, for example with "
+                "OrdinalEncoder or OneHotEncoder in a ColumnTransformer, or leave them out"
+            ) from None
         # The mark is compared in the precision of the data.
         return values, np.isnan(values) if nan else values == values.dtype.type(self.missing_values)
 
@@ -235,3 +353,16 @@ random_state, n_jobs, verbose, checkpoint, resume
         tags.input_tags.allow_nan = self._missing_is_nan()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _text_column(X: Any) -> str:
+    """Where there is text: the first such column and a value of it."""
+    cells = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X, dtype=object)
+    names = list(X.columns) if hasattr(X, "columns") else list(range(np.shape(cells)[-1]))
+    for name, column in zip(names, cells.T, strict=True):
+        for cell in column:
+            try:
+                float(cell if cell is not None else np.nan)
+            except (TypeError, ValueError):
+                return f"column {name!r} holds {cell!r}, which is no number"
+    return "it holds text"
