@@ -175,9 +175,29 @@ def test_info_names_rank_noise_fit_and_graphs(ratings, tmp_path):
     assert f"{model.noise_std_:.4g}" in lines["noise"]
     assert f"{len(lines_of_ratings())} entries" in lines["observed"]
     assert f"{model.n_sweeps_} sweeps" in lines["fit"]
-    assert lines["row"] == "graph 2 edges, 0.333 neighbours a node"
+    weight = model.graph_weights_["rows"]["graph"]
+    assert lines["row"] == f"graph 2 edges, 0.333 neighbours a node; {weight.sentence}"
     assert lines["col"] == "graph none"
     assert "max_sweeps=20" in lines["settings"]
+
+
+def test_info_says_when_the_rank_met_its_cap(ratings, tmp_path):
+    call("fit", ratings, *FIT, "--rank", 1, "-o", tmp_path / "m")
+    assert (
+        "all that were allowed: fit again with a larger --rank" in call("info", tmp_path / "m").out
+    )
+
+
+def test_info_says_how_far_each_graph_was_used(ratings, tmp_path):
+    (tmp_path / "g.csv").write_text("a,b\n1,2\n2,3\n")
+    graph = ("--row-graph", tmp_path / "g.csv", "--row-chain")
+    call("fit", ratings, *FIT, *DENSE, *graph, "-o", tmp_path / "m")
+    weights = load_model(tmp_path / "m").graph_weights_["rows"]
+    (said,) = [
+        line for line in call("info", tmp_path / "m").out.splitlines() if line.startswith("row g")
+    ]
+    for name in ("graph", "chain"):
+        assert weights[name].sentence in said
 
 
 def test_seed_and_jobs_leave_the_model_alone(ratings, tmp_path):

@@ -84,7 +84,7 @@ def test_newcomers_may_be_columns_or_have_links_alone(ratings, fitted, tmp_path,
     graph = ("--row-graph", tmp_path / "g.csv")
     assert call("fit", ratings, *FIT, *DENSE, *graph, "-o", tmp_path / "m").code == 0
     edges = table("e.csv", "who,whom", "carol,3", "carol,12")
-    ended = call("fold-in", tmp_path / "m", "--edges", edges, "-o", tmp_path / "n")
+    ended = call("fold-in", tmp_path / "m", "--row-edges", edges, "-o", tmp_path / "n")
     assert ended.code == 0, ended.err
     assert load_model(tmp_path / "n").row_labels_.values.tolist() == ["carol"]
 
@@ -92,7 +92,7 @@ def test_newcomers_may_be_columns_or_have_links_alone(ratings, fitted, tmp_path,
 def test_fold_in_says_what_is_missing_and_what_was_fitted(fitted, tmp_path, table):
     new = table("new.csv", "user,item,rating", "1,i00,0.5")
     assert "pass -o" in refused("fold-in", fitted, new, *VALUE)
-    assert "--edges" in refused("fold-in", fitted, "-o", tmp_path / "n")
+    assert "their edges" in refused("fold-in", fitted, "-o", tmp_path / "n")
     assert "bmcg update" in call("fold-in", fitted, new, *VALUE, "-o", tmp_path / "n").err
 
 
@@ -112,6 +112,20 @@ def test_update_equals_that_of_the_library_in_any_order(fitted, tmp_path, table)
     model.update(entries[1], observations=entries[0])
     found = load_model(tmp_path / "m")
     np.testing.assert_allclose(found.row_factors_, model.row_factors_, rtol=1e-9)
+
+
+def test_update_takes_new_rows_with_their_links_and_refuses_another_table(ratings, tmp_path, table):
+    (tmp_path / "g.csv").write_text("a,b\n1,2\n2,3\n")
+    graph = ("--row-graph", tmp_path / "g.csv", "--learn-graphs", "no")
+    assert call("fit", ratings, *FIT, *DENSE, *graph, "-o", tmp_path / "m").code == 0
+    more = table("more.csv", "user,item,rating", "99,i01,0.5", "99,i02,0.25")
+    edges = ("--row-edges", table("e.csv", "who,whom", "99,3"))
+    command = ("update", tmp_path / "m", more, *VALUE, *edges, "-o", tmp_path / "n")
+    ended = call(*command, "--data", ratings)
+    assert ended.code == 0, ended.err
+    assert "2 entries more, 13 x 8" in ended.out
+    part = table("part.csv", *ratings.read_text().splitlines()[:-3])
+    assert "entries" in refused(*command, "--data", part, "--force")
 
 
 def test_lists_follow_rows_candidates_and_exclusions(fitted, tmp_path, table):

@@ -27,7 +27,7 @@ def fold_in(
         typer.Argument(
             metavar="[DATA]",
             help="Table of the newcomers' entries (.csv, .tsv or .parquet), or - for standard "
-            "input; not needed where --edges says who they are.",
+            "input; not needed where edges say who they are.",
             show_default=False,
         ),
     ] = None,
@@ -49,13 +49,8 @@ def fold_in(
         ),
     ] = None,
     side: Annotated[Side, typer.Option(help="Whether they are rows or columns.")] = Side.rows,
-    edges: Annotated[
-        Path | None,
-        typer.Option(
-            help="Table of links: a newcomer, one who was fitted and perhaps a weight a line.",
-            show_default=False,
-        ),
-    ] = None,
+    row_edges: o.EdgesOption = None,
+    col_edges: o.EdgesOption = None,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     value: o.Value = None,
@@ -78,9 +73,10 @@ def fold_in(
 
     `bmcg fold-in model.safetensors new-users.csv --value rating --matrix - | head`
 
-    `bmcg fold-in model.safetensors --edges friends-of-new.csv -o newcomers.safetensors`
+    `bmcg fold-in model.safetensors --row-edges friends-of-new.csv -o newcomers.safetensors`
     """
     from .fold_in_work import Made, fold_in_table
+    from .outcome import UserError
     from .reading import DataForm
     from .tables import Dialect
 
@@ -88,5 +84,8 @@ def fold_in(
     form = None
     if data is not None:
         form = DataForm(data, row, col, value, wide, duplicates.value, dialect)
+    edges, others = (row_edges, col_edges)[:: 1 if side is Side.rows else -1]
+    if others is not None:
+        raise UserError(f"--side {side.value} takes --{side.value[:3]}-edges")
     made = Made(output, matrix, memory_limit, force)
     fold_in_table(model, form, edges, side.value, made, dialect)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ..serving import ServingModel
-from .graphs import read_graph
+from .graphs import read_links
 from .names import like_known
 from .outcome import UserError, check_inputs, check_output, done, say, spoken_warnings, wrote
 from .predict_work import load, write_whole
@@ -36,7 +34,7 @@ def fold_in_table(
     if made.model is None and made.matrix is None:
         raise UserError("pass -o FILE for a model of the newcomers, or --matrix FILE for a table")
     if form is None and edges is None:
-        raise UserError("pass a table of the newcomers' entries, or --edges FILE")
+        raise UserError("pass a table of the newcomers' entries, or of their edges")
     if made.model is not None:
         check_output(made.model, made.force, inputs)
     if made.matrix is not None:
@@ -45,7 +43,7 @@ def fold_in_table(
     if not isinstance(model, ServingModel):
         raise UserError(f"{path} holds a model of {type(model).__name__}, which has no fold-in")
     entries = None if form is None else _entries(model, form, side)
-    links = None if edges is None else _links(model, edges, side, dialect)
+    links = None if edges is None else read_links(model, edges, side, dialect)
     option = {"row_edges": links} if side == "rows" else {"col_edges": links}
     with spoken_warnings():
         newcomers = model.fold_in(entries, side=side, **option)  # type: ignore[arg-type]
@@ -72,18 +70,3 @@ def _entries(model: ServingModel, form: DataForm, side: str) -> Any:
                 "newcomers with these entries alone (`bmcg update` adds entries to known ones)"
             )
     return typed_like(found, model.row_labels_, model.col_labels_)
-
-
-def _links(model: ServingModel, path: Path, side: str, dialect: Dialect) -> pa.Table:
-    """Lines of a newcomer, a fitted node and perhaps a weight."""
-    known = model.row_labels_ if side == "rows" else model.col_labels_
-    file = read_graph(path, "--edges", None, dialect)
-    if file is None or file.matrix is not None:
-        raise UserError(f"--edges {path}: pass a table, a newcomer and a fitted node a line")
-    columns: dict[str, Any] = {
-        "new": file.ends[0].tolist(),
-        "fitted": like_known(file.ends[1], known).tolist(),
-    }
-    if file.weights is not None:
-        columns["weight"] = file.weights
-    return pa.table(columns)

@@ -113,6 +113,31 @@ def read_graph(
     return _read_edges(path, option, labels, dialect)
 
 
+def read_links(model: Any, path: Path, side: str, dialect: Dialect = PLAIN) -> pa.Table:
+    """Links of newcomers to fitted nodes: who, whom and perhaps a weight a line.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Its labels say what type the second of each pair has.
+    path : Path
+    side : {"rows", "cols"}
+    dialect : Dialect
+    """
+    known = model.row_labels_ if side == "rows" else model.col_labels_
+    option = f"--{side[:3]}-edges"
+    file = read_graph(path, option, None, dialect)
+    if file is None or file.matrix is not None:
+        raise UserError(f"{option} {path}: pass a table, a newcomer and a fitted node a line")
+    columns: dict[str, Any] = {
+        "new": file.ends[0].tolist(),
+        "fitted": like_known(file.ends[1], known).tolist(),
+    }
+    if file.weights is not None:
+        columns["weight"] = file.weights
+    return pa.table(columns)
+
+
 def _read_matrix(path: Path, option: str) -> Any:
     try:
         if path.suffix.lower() == ".npz":

@@ -192,6 +192,14 @@ FeaturesOption = Annotated[
         show_default=False,
     ),
 ]
+EdgesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Links of new ones: a table with a newcomer, one who was fitted and perhaps a weight "
+        "a line.",
+        show_default=False,
+    ),
+]
 UnknownNodesOption = Annotated[
     UnknownNodes,
     typer.Option(

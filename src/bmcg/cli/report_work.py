@@ -11,6 +11,7 @@ from ..estimators import BMCG
 from ..files.storage import write_atomically
 from ..report import Entries, find, render
 from ..serving.anyone import Anyone
+from ..serving.growing import check_same
 from .compiling import announced_compilation
 from .outcome import UserError, check_inputs, check_output, done, say, spoken_warnings, wrote
 from .predict_work import known_or, load
@@ -65,15 +66,13 @@ def _entries(model: BMCG, form: DataForm, unknown: str) -> tuple[Any, Entries]:
 
 def _without_graphs(model: BMCG, form: DataForm) -> BMCG:
     observations = observations_like(form, model.row_labels_, model.col_labels_, model.shape_)
-    view = observations.by_row
-    if not (
-        np.array_equal(view.indptr, model.seen_.indptr)
-        and np.array_equal(view.indices, model.seen_.indices)
-    ):
+    try:
+        check_same(observations, model.seen_, model.fingerprint_)
+    except ValueError:
         raise UserError(
             f"{form.path} has {len(observations)} entries, and they are not the "
             f"{len(model.seen_.indices)} that the model was fitted on: pass the same table"
-        )
+        ) from None
     again = BMCG(**model.get_params())
     with spoken_warnings(), announced_compilation(verbose=False):
         again.fit(observations)

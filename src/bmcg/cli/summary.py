@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..base import MatrixCompleter
 from ..estimators import BMCG
+from ..inference.weights import GraphWeight
 from ..observations.labels import Labels
 from ..posterior import Posterior, SidePosterior
 
@@ -29,8 +30,7 @@ def describe(model: MatrixCompleter, path: Path) -> str:
 def _facts(model: BMCG) -> list[tuple[str, str]]:
     fitted: Posterior = model.fitted_
     m, n = model.shape_
-    # q(τ) counts the observations: its shape is the prior's plus half of them.
-    n_observed = round(2.0 * float(fitted.tau.shape))
+    n_observed = len(model.seen_.indices)
     explained = 1.0 - (model.noise_std_ / fitted.scale) ** 2
     ended = {
         "converged": "converged",
@@ -40,7 +40,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
     }[model.stop_reason_]
     return [
         ("observed", f"{n_observed} entries ({100.0 * n_observed / (m * n):.3g} %)"),
-        ("rank", f"{model.rank_} (at most {min(model.rank, m, n)} allowed)"),
+        ("rank", _rank(model)),
         ("noise", f"standard deviation {model.noise_std_:.4g}"),
         (
             "fit",
@@ -48,21 +48,21 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
             f"{ended} after {model.n_sweeps_} sweeps",
         ),
         ("bound", f"{model.elbo_trace_[-1]:.6g} nats"),
-        ("row graph", _graph(fitted.rows)),
-        ("col graph", _graph(fitted.cols)),
+        ("row graph", _graph(fitted.rows, model.graph_weights_["rows"])),
+        ("col graph", _graph(fitted.cols, model.graph_weights_["cols"])),
         ("posterior", model.posterior_),
-        *_judged(model),
         *(("joined", f"{argument}: {note}") for argument, note in model.joined_.items()),
     ]
 
 
-def _judged(model: BMCG) -> list[tuple[str, str]]:
-    """What the fit says of each side's graphs and features, where it judged them."""
-    return [
-        (f"{side} use", "; ".join(weight.sentence for weight in found.values()))
-        for side, found in model.graph_weights_.items()
-        if len(found) > 2 or "features" in found
-    ]
+def _rank(model: BMCG) -> str:
+    """The rank and, where all components allowed are in use, what to do about it."""
+    most = min(model.rank, *model.shape_)
+    if model.rank_ < most:
+        return f"{model.rank_} (at most {most} allowed)"
+    if most == min(model.shape_):
+        return f"{model.rank_} (as many as the matrix can have)"
+    return f"{model.rank_} (all that were allowed: fit again with a larger --rank)"
 
 
 def _labels(labels: Labels | None) -> str:
@@ -73,8 +73,14 @@ def _labels(labels: Labels | None) -> str:
     return f"{labels.name or 'labels'}: {shown}"
 
 
-def _graph(side: SidePosterior) -> str:
+def _graph(side: SidePosterior, weights: dict[str, GraphWeight]) -> str:
+    """The graphs and features of a side and how far the fit used each of them."""
     L = side.precision
-    if not L.has_edges:
+    given = [name for name in weights if name != "ridge"]
+    if not given:
         return "none"
-    return f"{len(L.weights)} edges, {2.0 * len(L.weights) / L.n:.3g} neighbours a node"
+    size = "no edge in use"
+    if L.has_edges:
+        size = f"{len(L.weights)} edges, {2.0 * len(L.weights) / L.n:.3g} neighbours a node"
+    used = "; ".join(weights[name].sentence for name in given)
+    return used if given == ["features"] else f"{size}; {used}"

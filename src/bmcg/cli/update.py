@@ -31,6 +31,8 @@ def update(
         ),
     ],
     output: o.ModelOutput,
+    row_edges: o.EdgesOption = None,
+    col_edges: o.EdgesOption = None,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     value: o.Value = None,
@@ -42,8 +44,8 @@ def update(
 ) -> None:
     """Go on learning from where a fit stands, with more entries.
 
-    The rank may fall but not rise, and graphs keep the weights they have; when the data has
-    grown by half, fit again.
+    New rows and columns are added. The rank may fall but not rise, and graphs keep the weights
+    they have; when the data has grown by half, fit again.
 
     **Example**
 
@@ -57,4 +59,4 @@ def update(
     data_form, more_form = (
         DataForm(path, row, col, value, wide, duplicates.value, dialect) for path in (data, more)
     )
-    update_model(model, data_form, more_form, output, force)
+    update_model(model, data_form, more_form, (row_edges, col_edges), output, force)
