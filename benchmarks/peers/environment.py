@@ -130,9 +130,10 @@ def export(data: Dataset, path: Path) -> None:
     np.savez(path, **arrays)
 
 
-def run_peer(method: str, path: Path, threads: int) -> Outcome | str:
+def run_peer(method: str, path: Path, threads: int, seed: int = 0) -> Outcome | str:
     """One package in its own process; a message where it failed."""
-    command = [str(PYTHON), str(HERE / "methods.py"), method, str(path), str(threads)]
+    script, numbers = str(HERE / "methods.py"), (str(threads), str(seed))
+    command = [str(PYTHON), script, method, str(path), *numbers]
     # The packages thread by themselves; a threaded BLAS below them would only get in their way.
     limits = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
     try:

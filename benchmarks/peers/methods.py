@@ -1,6 +1,6 @@
 """One package on one split: prints its errors and times as JSON. Runs in the peers' environment.
 
-python methods.py METHOD SPLIT.npz THREADS
+python methods.py METHOD SPLIT.npz THREADS [SEED]
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+
+SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 
 
 def rmse(truth, found):
@@ -41,7 +43,7 @@ def run_smurff(split, threads):
         nsamples=120,
         num_threads=threads,
         verbose=0,
-        seed=0,
+        seed=SEED,
     )
     # Ratings are centred, as BPMF has no offset of its own.
     mean = split["values"].mean()
@@ -124,7 +126,7 @@ def run_myfm(split, threads, features):
         paused += time.perf_counter() - now
         return False, None
 
-    myfm.MyFMRegressor(rank=10, random_seed=0).fit(
+    myfm.MyFMRegressor(rank=10, random_seed=SEED).fit(
         train[0],
         split["values"],
         X_rel=train[1],
@@ -160,7 +162,7 @@ def run_implicit(split, threads):
 
     begin = time.perf_counter()
     model = AlternatingLeastSquares(
-        factors=20, iterations=15, regularization=0.05, num_threads=threads, random_state=0
+        factors=20, iterations=15, regularization=0.05, num_threads=threads, random_state=SEED
     )
     model.fit(matrix(split).tocsr().astype(np.float32), show_progress=False)
     score = {
@@ -187,7 +189,7 @@ def run_surprise(split, threads, kind):
     training = surprise.Dataset(reader).construct_trainset(entries)
     # Costs memory, saves time, changes nothing else.
     options = {"cache_ratings": True} if kind == "SVDpp" else {}
-    algorithm = getattr(surprise, kind)(random_state=0, **options)
+    algorithm = getattr(surprise, kind)(random_state=SEED, **options)
     algorithm.fit(training)
     found = [
         algorithm.predict(int(i), int(j), clip=False).est
