@@ -44,7 +44,9 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[A-Za-z_]{2,}", text))
 
 
-@pytest.mark.parametrize("name", ["recommending", "genotypes", "inpainting", "sensors"])
+@pytest.mark.parametrize(
+    "name", ["recommending", "genotypes", "inpainting", "sensors", "single-cell"]
+)
 def test_every_block_of_a_guide_runs_and_says_what_is_shown(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     skipped = []

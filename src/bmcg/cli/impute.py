@@ -8,7 +8,25 @@ from typing import Annotated
 
 import typer
 
-from .app import Force, GraphOption, Posterior, app
+from . import options as o
+from .app import app
+
+ImputeGraph = Annotated[
+    Path | None,
+    typer.Option(
+        help="Which of them are alike: an edge list (.csv, .tsv, .parquet: two labels and "
+        "perhaps a weight a line) or an adjacency matrix (.npz, .mtx) in the table's order; of "
+        "AnnData also obsp:KEY for rows and varp:KEY for columns.",
+        show_default=False,
+    ),
+]
+
+
+class Outliers(StrEnum):
+    """What to do with values a hundred times further out than all others."""
+
+    leave = "leave"
+    fit = "fit"
 
 
 class UnsupportedCalls(StrEnum):
@@ -29,9 +47,7 @@ def impute(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write.", show_default=False)
-    ],
+    output: o.Output,
     std: Annotated[
         Path | None,
         typer.Option(
@@ -45,54 +61,62 @@ def impute(
             show_default=False,
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Probability that low and high enclose.")
-    ] = 0.9,
-    row: Annotated[
-        str | None, typer.Option(help="Column that names the rows.", show_default=False)
-    ] = None,
-    time: Annotated[
-        str | None,
+    save_model: Annotated[
+        Path | None,
         typer.Option(
-            help="Column with the time of each row; rows close in time are alike.",
+            "--save-model",
+            help="File for the model, which predict, report and info take.",
             show_default=False,
         ),
     ] = None,
+    level: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Probability that low and high enclose.")
+    ] = 0.9,
+    row: o.Row = None,
+    time: o.Time = None,
+    time_format: o.TimeFormat = None,
     skip: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of numbers that is not part of the matrix (repeatable).",
+            help="Column that is not part of the matrix and stays as it is (repeatable).",
             show_default=False,
         ),
     ] = None,
     missing: Annotated[
         list[str] | None,
         typer.Option(
-            help="What else marks a missing cell, such as -999 (repeatable); empty cells, NA "
-            "and NaN always do.",
+            help="What else marks a missing cell, such as -999 or err (repeatable); empty "
+            "cells, NA and NaN always do.",
             show_default=False,
         ),
     ] = None,
-    row_graph: GraphOption = None,
-    col_graph: GraphOption = None,
-    row_chain: Annotated[
-        bool, typer.Option("--row-chain", help="Rows that follow each other are alike.")
-    ] = False,
-    col_chain: Annotated[
-        bool, typer.Option("--col-chain", help="Columns that follow each other are alike.")
-    ] = False,
+    delimiter: o.Delimiter = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="What separates the decimals, '.' or ','.", show_default=False),
+    ] = None,
+    row_graph: ImputeGraph = None,
+    col_graph: ImputeGraph = None,
+    row_chain: o.RowChain = False,
+    col_chain: o.ColChain = False,
     ignore_unknown: Annotated[
         bool,
         typer.Option("--ignore-unknown", help="Leave out edges to nodes that the table lacks."),
     ] = False,
-    standardize: Annotated[
-        bool | None,
+    scale: Annotated[
+        o.Decision,
         typer.Option(
-            "--standardize/--no-standardize",
-            help="Bring columns to one scale for the fit; by default where they differ much.",
-            show_default=False,
+            help="Whether columns are brought to one scale for the fit; auto asks a short fit "
+            "of either, since columns in one unit are better off as they are."
         ),
-    ] = None,
+    ] = o.Decision.auto,
+    outliers: Annotated[
+        Outliers,
+        typer.Option(
+            help="Values a hundred times further out than all others of their column: leave "
+            "them out of the fit and as they are, or fit them."
+        ),
+    ] = Outliers.leave,
     floats: Annotated[
         bool, typer.Option("--floats", help="Write decimals also in columns of whole numbers.")
     ] = False,
@@ -109,19 +133,27 @@ def impute(
     zeros_missing: Annotated[
         bool, typer.Option("--zeros-missing", help="AnnData: every zero is a missing value.")
     ] = False,
-    rank: Annotated[int, typer.Option(min=1, help="Most components.")] = 100,
-    posterior: Annotated[
-        Posterior, typer.Option(help="What the posterior keeps, as in `bmcg fit`.")
-    ] = Posterior.auto,
-    max_sweeps: Annotated[int, typer.Option(min=1, help="Most sweeps.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the start.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Threads; all cores by default.", show_default=False)
+    layer_out: Annotated[
+        str | None,
+        typer.Option(help="AnnData: name of the new layer, bmcg by default.", show_default=False),
     ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every sweep, also when piped.")
+    denoise: Annotated[
+        bool,
+        typer.Option(
+            "--denoise",
+            help="AnnData: replace every value by its posterior mean, in a layer of its own; of "
+            "counts as log(1 + counts of a row of median size).",
+        ),
     ] = False,
-    force: Force = False,
+    rank: o.Rank = 100,
+    posterior: o.PosteriorOption = o.Posterior.auto,
+    max_sweeps: o.MaxSweeps = 500,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = None,
+    verbose: o.Verbose = False,
+    checkpoint: o.Checkpoint = None,
+    resume: o.Resume = False,
+    force: o.Force = False,
 ) -> None:
     """Fill the missing values of a file; everything that was there stays as it is.
 
@@ -132,21 +164,42 @@ def impute(
     `bmcg impute sensors.csv --time hour --col-graph pipes.csv -o filled.csv --bands gaps.csv`
 
     `bmcg impute cohort.vcf.gz -o imputed.vcf.gz`
-    """
-    from . import impute_work as work
 
-    files = work.Files(table, output, std, bands, row_graph, col_graph, force)
-    reading = work.Reading(
+    `bmcg impute cells.h5ad --denoise --row-graph obsp:connectivities -o denoised.h5ad`
+    """
+    from .impute_check import Alike, Files, Reading
+    from .impute_work import impute as work
+    from .tables import Dialect
+
+    files = Files(
+        table,
+        output,
+        std,
+        bands,
+        save_model,
+        row_graph,
+        col_graph,
+        checkpoint,
+        resume,
+        force,
+    )
+    reading = Reading(
         row=row,
         time=time,
+        time_format=time_format,
         skip=tuple(skip or ()),
         marks=tuple(missing or ()),
+        dialect=Dialect(delimiter=delimiter),
+        decimal=decimal,
         floats=floats,
+        fit_outliers=outliers is Outliers.fit,
         unsupported=unsupported.value,
         layer=layer,
+        layer_out=layer_out,
         zeros_missing=zeros_missing,
+        denoise=denoise,
     )
-    alike = work.Alike(row_chain, col_chain, ignore_unknown)
+    alike = Alike(row_chain, col_chain, ignore_unknown)
     parameters = {
         "rank": rank,
         "posterior": posterior.value,
@@ -155,4 +208,4 @@ def impute(
         "n_jobs": jobs,
         "verbose": verbose,
     }
-    work.impute(files, reading, alike, standardize, level, parameters)
+    work(files, reading, alike, scale.parameter, level, parameters)

@@ -1,138 +1,136 @@
-"""Filling files: read, check every name, fit, write."""
+"""Filling files: read, fit, write, say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 import typer
 from numpy.typing import NDArray
 
-from ..graphs import chain_graph, time_graph
+from ..estimators import BMCG
+from ..estimators.scaling import Scale
 from ..imputing.annotated import AnnDataSource
-from ..imputing.matrix import Filled, fill
+from ..imputing.columnar import ParquetSource
+from ..imputing.denoising import are_counts, denoise
+from ..imputing.matrix import Filled, learn
+from ..imputing.numerals import Numerals
+from ..imputing.outliers import far_out
 from ..imputing.plink import PlinkSource
 from ..imputing.sources import Source
-from ..imputing.tables import Layout, ParquetSource, TextSource
+from ..imputing.tables import Layout, TextSource
 from ..imputing.vcf import VcfSource
 from ..observations.labels import Labels
 from .compiling import announced_compilation
-from .graphs import read_graph
+from .impute_check import Alike, Files, Reading, check
+from .impute_graphs import find_graphs
 from .names import as_whole_numbers
-from .outcome import UserError, check_input, check_output, say, spoken_warnings
-from .tables import DELIMITERS, table_kind, write_table
-
-ADVICE = "pass --ignore-unknown to leave such edges out"
-
-
-@dataclass(frozen=True)
-class Files:
-    """Every file a run touches."""
-
-    table: Path
-    output: Path
-    std: Path | None
-    bands: Path | None
-    row_graph: Path | None
-    col_graph: Path | None
-    force: bool
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How to read the input."""
-
-    row: str | None
-    time: str | None
-    skip: tuple[str, ...]
-    marks: tuple[str, ...]
-    floats: bool
-    unsupported: Any
-    layer: str | None
-    zeros_missing: bool
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Graphs that follow from the order, and what to do with unknown nodes."""
-
-    row_chain: bool
-    col_chain: bool
-    ignore_unknown: bool
+from .outcome import UserError, end_if_interrupted, say, spoken_warnings, wrote
+from .tables import write_table
 
 
 def impute(
     files: Files,
     reading: Reading,
     alike: Alike,
-    standardize: bool | None,
+    scale: Scale,
     level: float,
     parameters: dict[str, Any],
 ) -> None:
     """Fill a file."""
-    kind = _check(files, reading, alike, level)
+    kind = check(files, reading, alike, level)
     source = _open(kind, files, reading, alike)
-    graphs = _graphs(source, files, reading, alike)
+    graphs = find_graphs(kind, source, files, reading, alike)
     for note in source.notes:
         say(note)
-    if standardize is None:
-        standardize = source.standardize
+    if source.standardize is not None and scale == "auto":
+        scale = source.standardize
+    parameters = {**parameters, "checkpoint": files.checkpoint, "resume": files.resume}
+    model: BMCG | None
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
-        filled, model = fill(source.values, *graphs, standardize=standardize, **parameters)
+        if reading.denoise:
+            assert isinstance(source, AnnDataSource)
+            model = _denoise(source, graphs, files, scale, parameters)
+        else:
+            model = _fill(source, graphs, files, reading, scale, level, parameters)
+    _finish(model, files)
+
+
+def _fill(
+    source: Source,
+    graphs: list[Any],
+    files: Files,
+    reading: Reading,
+    scale: Scale,
+    level: float,
+    parameters: dict[str, Any],
+) -> BMCG | None:
+    """Fill the missing values and write all files; the model, None where none was needed."""
+    values = source.values
+    missing = np.isnan(values)
+    i, j = np.nonzero(missing)
+    model, filled = None, Filled(values.shape, i, j, np.empty(len(i)), np.empty(len(i)))
+    if missing.any() or files.model is not None:
+        if missing.all():
+            raise UserError(f"{files.table}: every value is missing, nothing can be learned")
+        _say_empty(source, missing, graphs)
+        if isinstance(source, (TextSource, ParquetSource)) and not reading.fit_outliers:
+            values = _without_outliers(source)
+        labels = _labels(source.row_names, "row"), _labels(source.col_names, "column")
+        learned = learn(values, *graphs, scale=scale, labels=labels, **parameters)
+        model, filled = learned.model, learned.predict(i, j)
+        if files.model is not None and not learned.scale.is_identity:
+            raise UserError(
+                "--save-model: these columns are in different units and were scaled for the fit, "
+                "but a model file has one unit for all; pass --scale no to save a model"
+            )
     source.write(files.output, filled)
+    wrote(files.output)
     if files.std is not None:
         source.write_std(files.std, filled)
+        wrote(files.std)
     if files.bands is not None:
-        write_table(_bands(source, filled, level), files.bands)
-    m, n = source.values.shape
-    found = "nothing is missing" if model is None else f"rank {model.rank_}"
-    typer.echo(f"{files.output}: {len(filled)} of {m * n} values filled, {found}")
+        write_table(_bands(source, filled, level), files.bands, reading.dialect)
+    if files.model is not None and model is not None:
+        model.save(files.model)
+        wrote(files.model)
+    found = "nothing is missing" if model is None else _rank(model)
+    typer.echo(f"{files.output}: {len(filled)} of {values.size} values filled, {found}")
+    return model
 
 
-def file_kind(path: Path, *, output: bool = False) -> str:
-    """What a file holds, by its name: "vcf", "bed", "h5ad" or a kind of table."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] in ([".vcf"], [".bcf"]) or suffixes[-2:] == [".vcf", ".gz"]:
-        return "vcf"
-    if suffixes[-1:] in ([".bed"], [".h5ad"]):
-        return suffixes[-1][1:]
-    return table_kind(path, output=output)
+def _denoise(
+    source: AnnDataSource,
+    graphs: list[Any],
+    files: Files,
+    scale: Scale,
+    parameters: dict[str, Any],
+) -> BMCG:
+    """Replace every value and write the file."""
+    counts = are_counts(source.values)
+    denoised, model = denoise(source.values, *graphs, scale=scale, **parameters)
+    source.write_denoised(files.output, denoised)
+    wrote(files.output)
+    unit = ", as log(1 + counts of a row of median size)" if counts else ""
+    typer.echo(
+        f"{files.output}: {denoised.size} values denoised in layer {source.key!r}{unit}, "
+        f"{_rank(model)}"
+    )
+    return model
 
 
-def _check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
-    """Everything that can be refused before reading; returns the kind of the input."""
-    inputs = (files.table, files.row_graph, files.col_graph)
-    for given in inputs:
-        if given is not None:
-            check_input(given)
-    kind, made = file_kind(files.table), file_kind(files.output, output=True)
-    if made != kind and (kind, made) != ("bed", "vcf"):
-        raise UserError(f"-o {files.output}: the output is of the same kind as {files.table}")
-    for path in (files.output, files.std, files.bands):
-        if path is not None:
-            check_output(path, files.force, inputs)
-    if made == "bed":
-        for suffix in (".bim", ".fam"):
-            check_output(files.output.with_suffix(suffix), files.force, inputs)
-    for path in (files.std, files.bands):
-        if path is not None:
-            table_kind(path, output=True)
-    outputs = [path for path in (files.output, files.std, files.bands) if path is not None]
-    if len(set(outputs)) < len(outputs):
-        raise UserError("the output, --std and --bands are different files: give three names")
-    if not 0.0 < level < 1.0:
-        raise UserError(f"--level {level:g}: pass a probability such as 0.9")
-    if (files.row_graph is not None) + alike.row_chain + (reading.time is not None) > 1:
-        raise UserError("--row-graph, --row-chain and --time: give one of them")
-    if files.col_graph is not None and alike.col_chain:
-        raise UserError("--col-graph and --col-chain: give one of them")
-    if kind in ("vcf", "bed", "h5ad") and (reading.row or reading.time or reading.skip):
-        raise UserError(f"--row, --time and --skip are for tables, not for .{kind} files")
-    return kind
+def _finish(model: BMCG | None, files: Files) -> None:
+    """What a fit that did not converge leaves to say."""
+    kept = files.checkpoint is not None and files.checkpoint.exists()
+    if kept and model is not None and model.converged_:
+        assert files.checkpoint is not None
+        files.checkpoint.unlink()
+        return
+    advice = "to go on, give the same command with --resume --force" if kept else ""
+    end_if_interrupted(model, advice=advice and f"; {advice}")
+    if kept:
+        say(f"{advice}, and a larger --max-sweeps")
 
 
 def _open(kind: str, files: Files, reading: Reading, alike: Alike) -> Source:
@@ -141,65 +139,88 @@ def _open(kind: str, files: Files, reading: Reading, alike: Alike) -> Source:
     if kind == "bed":
         return PlinkSource.open(files.table)
     if kind == "h5ad":
-        missing: Any = "zero" if reading.zeros_missing else "nan"
-        return AnnDataSource.open(files.table, reading.layer, missing, "bmcg")
+        return _open_anndata(files, reading)
     layout = Layout(
         label=reading.row if reading.time is None else reading.time,
         skip=(*reading.skip, *([reading.row] if reading.time and reading.row else [])),
         keep_empty=files.col_graph is not None or alike.col_chain,
         floats=reading.floats,
     )
-    if kind == ".parquet":
-        return ParquetSource.open(files.table, layout)
-    return TextSource.open(files.table, DELIMITERS[kind], layout, reading.marks)
+    numerals = Numerals(reading.marks, reading.decimal or ".")
+    source = (
+        ParquetSource.open(files.table, layout, numerals)
+        if kind == ".parquet"
+        else TextSource.open(files.table, reading.dialect.of(kind), layout, numerals)
+    )
+    for mark in reading.marks:
+        if mark not in numerals.used:
+            say(f"--missing {mark}: no cell holds it")
+    return source
 
 
-def _graphs(source: Source, files: Files, reading: Reading, alike: Alike) -> list[Any]:
-    m, n = source.values.shape
-    rows = _file_graph(files.row_graph, "--row-graph", source.row_names, m, alike, "row")
-    cols = _file_graph(files.col_graph, "--col-graph", source.col_names, n, alike, "column")
-    if alike.row_chain:
-        rows = _chain(m, source.row_groups)
-    if reading.time is not None:
-        assert source.row_names is not None
-        rows = time_graph(_times(source.row_names, reading.time))
-    if alike.col_chain:
-        cols = chain_graph(n)
-    return [rows, cols]
-
-
-def _file_graph(
-    path: Path | None, option: str, names: NDArray[Any] | None, n: int, alike: Alike, side: str
-) -> Any:
-    if path is None:
-        return None
-    labels = None if names is None else Labels(as_whole_numbers(names), side)
-    graph = read_graph(path, option, labels)
-    assert graph is not None
-    return graph.adjacency(labels, n, alike.ignore_unknown, ADVICE)
-
-
-def _chain(n: int, groups: NDArray[Any] | None) -> sp.csr_array:
-    """A chain in order that no edge of leads from one group to another."""
-    A = sp.coo_array(chain_graph(n))
-    if groups is None:
-        return sp.csr_array(A)
-    same = groups[A.row] == groups[A.col]
-    return sp.csr_array((A.data[same], (A.row[same], A.col[same])), shape=A.shape)
-
-
-def _times(names: NDArray[Any], column: str) -> NDArray[Any]:
-    """Times as numbers or dates."""
-    try:
-        return names.astype(np.float64)
-    except ValueError:
-        pass
-    try:
-        return np.array([np.datetime64(str(name).replace(" ", "T")) for name in names])
-    except ValueError as error:
+def _open_anndata(files: Files, reading: Reading) -> AnnDataSource:
+    missing: Any = "zero" if reading.zeros_missing else "nan"
+    key = reading.layer_out or "bmcg"
+    source = AnnDataSource.open(files.table, reading.layer, missing, key)
+    zeros = float(np.mean(source.values == 0))
+    if zeros and not reading.denoise and not np.isnan(source.values).any():
         raise UserError(
-            f"--time {column}: expected numbers or dates such as 2024-05-01 13:30 ({error})"
-        ) from None
+            f"{files.table}: no value is missing, but {zeros:.0%} are zero: pass --zeros-missing "
+            "if a zero was not measured, or --denoise to replace every value"
+        )
+    return source
+
+
+def _say_empty(source: Source, missing: NDArray[np.bool_], graphs: list[Any]) -> None:
+    """Say which rows and columns have nothing but what the model makes up."""
+    if isinstance(source, (VcfSource, PlinkSource)):
+        return
+    sides = ((1, source.row_names, "row"), (0, source.col_names, "column"))
+    for (axis, names, word), graph in zip(sides, graphs, strict=True):
+        empty = np.flatnonzero(missing.all(axis=axis))
+        if len(empty) == 0:
+            continue
+        shown = [str(i if names is None else names[i]) for i in empty[:5]]
+        more = ", ..." if len(empty) > len(shown) else ""
+        how = f"from what any {word} is like" if graph is None else "from their neighbours"
+        plural = "s hold" if len(empty) > 1 else " holds"
+        say(
+            f"{len(empty)} {word}{plural} no value ({', '.join(shown)}{more}) and "
+            f"{'are' if len(empty) > 1 else 'is'} filled {how} alone"
+        )
+
+
+def _without_outliers(source: TextSource | ParquetSource) -> NDArray[np.float64]:
+    """The values to learn from; those that are hardly readings are named and left out."""
+    far = far_out(source.values)
+    rows, cols = np.nonzero(far)
+    names = source.col_names
+    assert names is not None
+    for i, j in zip(rows[:5].tolist(), cols[:5].tolist(), strict=True):
+        say(
+            f"warning: {source.place(i)}, column {names[j]!r} holds {source.values[i, j]:g}, a "
+            "hundred times further out than all the rest: nothing is learned from it, and it "
+            f"stays as it is; if it marks a missing value, pass --missing {source.values[i, j]:g}"
+            ", if it is right, --outliers fit"
+        )
+    if len(rows) > 5:
+        say(f"warning: {len(rows) - 5} more values are as far out, and left out likewise")
+    return np.where(far, np.nan, source.values)
+
+
+def _rank(model: BMCG) -> str:
+    """The rank, and whether more components were not allowed."""
+    capped = model.rank_ >= model.rank < min(model.shape_)
+    return f"rank {model.rank_}" + (
+        " (the most allowed; a larger --rank may fill better)" if capped else ""
+    )
+
+
+def _labels(names: NDArray[Any] | None, side: str) -> Labels | None:
+    """Names for a model to know its rows or columns by, where they are distinct."""
+    if names is None or len(set(names.tolist())) < len(names):
+        return None
+    return Labels(as_whole_numbers(names), side)
 
 
 def _bands(source: Source, filled: Filled, level: float) -> pa.Table:

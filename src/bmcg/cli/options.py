@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -47,9 +47,9 @@ class Decision(StrEnum):
     no = "no"
 
     @property
-    def parameter(self) -> bool | str:
+    def parameter(self) -> bool | Literal["auto"]:
         """As `bmcg.BMCG` takes it."""
-        return {"yes": True, "no": False}.get(self.value, "auto")
+        return "auto" if self is Decision.auto else self is Decision.yes
 
 
 class Duplicates(StrEnum):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .annotated import impute_anndata
+from .annotated import denoise_anndata, impute_anndata
+from .denoising import denoise
 from .matrix import Filled, fill
 
-__all__ = ["Filled", "fill", "impute_anndata"]
+__all__ = ["Filled", "denoise", "denoise_anndata", "fill", "impute_anndata"]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators import BMCG
+from ..estimators.scaling import ColumnScale, Scale, column_scale
 from ..observations import Observations
+from ..observations.labels import Labels
 from ..posterior.posterior import interval
 
 Array = NDArray[np.float64]
-
-# Columns whose standard deviations differ by more than this are taken to differ in unit.
-UNLIKE = 5.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,11 @@ class Filled:
     def __len__(self) -> int:
         return len(self.mean)
 
+    @property
+    def entries(self) -> tuple[NDArray[Any], ...]:
+        """Rows, columns, means and standard deviations, (n_missing,) each."""
+        return self.rows, self.cols, self.mean, self.std
+
     def interval(self, level: float) -> tuple[Array, Array]:
         """Bounds that hold the missing value with the given probability, (n_missing,) each."""
         return interval(self.mean, self.std, level)
@@ -57,15 +60,82 @@ class Filled:
         return out
 
 
+@dataclass(frozen=True)
+class Learned:
+    """A model of a matrix, with what its columns were scaled by.
+
+    Attributes
+    ----------
+    model : BMCG
+        Fitted in scaled units.
+    scale : ColumnScale
+    """
+
+    model: BMCG
+    scale: ColumnScale
+
+    def predict(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Filled:
+        """Entries at some positions, with their spread, in the matrix's own units."""
+        learned = self.model.fitted_
+        mean = self.scale.mean(learned.mean(rows, cols), cols)
+        std = self.scale.std(np.sqrt(learned.variance(rows, cols)), cols)
+        return Filled(self.model.shape_, rows, cols, mean, std)
+
+    def matrix(self) -> Array:
+        """Every entry's mean, shape (m, n)."""
+        return self.scale.mean(self.model.fitted_.matrix(), np.arange(self.model.shape_[1]))
+
+
+def learn(
+    values: Array,
+    row_graph: Any = None,
+    col_graph: Any = None,
+    *,
+    scale: Scale = "auto",
+    labels: tuple[Labels | None, Labels | None] = (None, None),
+    **parameters: Any,
+) -> Learned:
+    """Fit a model to the entries of a matrix that are there.
+
+    Parameters
+    ----------
+    values, row_graph, col_graph, scale
+        As in `fill`.
+    labels : (Labels or None, Labels or None)
+        Names that the model is to know its rows and columns by.
+    **parameters
+        Of `BMCG`.
+    """
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"the table is empty: its matrix of numbers has shape {values.shape}")
+    if np.isnan(values).all():
+        raise ValueError("every value is missing: there is nothing to learn from")
+    observations = Observations.from_any(values)
+    scaling = column_scale(values, scale, parameters.get("n_jobs"))
+    observations = replace(
+        observations.with_values(
+            scaling.forward(values)[observations.row_indices, observations.col_indices]
+        ),
+        row_labels=labels[0],
+        col_labels=labels[1],
+    )
+    # Neighbours in time or place are tied on purpose: their graph is taken at its word.
+    model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, row_graph, col_graph)
+    return Learned(model, scaling)
+
+
 def fill(
     values: Array,
     row_graph: Any = None,
     col_graph: Any = None,
     *,
-    standardize: bool | None = None,
+    scale: Scale = "auto",
     **parameters: Any,
 ) -> tuple[Filled, BMCG | None]:
     """Predict the missing entries of a matrix.
+
+    A row or a column without any value is predicted from its graph and, without one, with what
+    the model expects of any row or column.
 
     Parameters
     ----------
@@ -73,11 +143,10 @@ def fill(
         NaN where missing.
     row_graph, col_graph : optional
         As in `BMCG.fit`, by position.
-    standardize : bool, optional
+    scale : {"auto", True, False}
         Bring every column to mean zero and standard deviation one for the fit, and back
-        afterwards: columns in different units then share one noise level. By default done
-        where the columns' standard deviations differ more than fivefold; means and deviations
-        of few values are rough, and columns in one unit are better off without.
+        afterwards: columns in different units then share one noise level. Columns in one unit
+        are better off without; "auto" asks a short fit of either.
     **parameters
         Of `BMCG`.
 
@@ -85,34 +154,10 @@ def fill(
     -------
     filled : Filled
     model : BMCG or None
-        Fitted in standardized units; None where nothing is missing.
+        Fitted in scaled units; None where nothing is missing.
     """
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"the table is empty: its matrix of numbers has shape {values.shape}")
-    missing = np.isnan(values)
-    if missing.all():
-        raise ValueError("every value is missing: there is nothing to learn from")
-    i, j = np.nonzero(missing)
-    if len(i) == 0:
+    i, j = np.nonzero(np.isnan(values))
+    if values.size and len(i) == 0:
         return Filled(values.shape, i, j, np.empty(0), np.empty(0)), None
-    centre, size = _scales(values)
-    if not (size.max() > UNLIKE * size.min() if standardize is None else standardize):
-        centre, size = np.zeros(1), np.ones(1)
-    observations = Observations.from_any((values - centre) / size)
-    # Neighbours in time or place are tied on purpose: their graph is taken at its word.
-    model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, row_graph, col_graph)
-    mean, std = model.predict(i, j, return_std=True)
-    centre, size = (np.broadcast_to(a, values.shape[1:])[j] for a in (centre, size))
-    return Filled(values.shape, i, j, centre + size * mean, size * std), model
-
-
-def _scales(values: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column, (n,) each; of the others where it has none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        centre, size = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    usable = np.isfinite(size) & (size > 0)
-    size[~usable] = np.median(size[usable]) if usable.any() else 1.0
-    known = np.isfinite(centre)
-    centre[~known] = centre[known].mean()
-    return centre, size
+    learned = learn(values, row_graph, col_graph, scale=scale, **parameters)
+    return learned.predict(i, j), learned.model

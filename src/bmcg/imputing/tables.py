@@ -1,4 +1,4 @@
-"""Wide tables: the columns of numbers are the matrix, everything else passes through."""
+"""Wide tables of text: the columns of numbers are the matrix, everything else passes through."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from ..files.storage import write_atomically
 from .matrix import Filled
-from .text import TextTable, number_text, std_cells
+from .numerals import Column, Numerals, truth_text
+from .text import TextTable, number_text
 
 Array = NDArray[np.float64]
 
@@ -27,7 +26,7 @@ class Layout:
     label : str or None
         Column that names the rows; not part of the matrix.
     skip : tuple of str
-        Columns of numbers that are not part of the matrix either.
+        Columns that are not part of the matrix either.
     keep_empty : bool
         Whether columns without any value are to be filled, from their graph.
     floats : bool
@@ -39,14 +38,96 @@ class Layout:
     keep_empty: bool = False
     floats: bool = False
 
+    def check(self, path: Path, names: list[str]) -> None:
+        """Refuse names that the table lacks, and names that it has twice."""
+        for name in (self.label, *self.skip):
+            if name is not None and name not in names:
+                shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+                raise ValueError(f"{path} has no column {name!r}; its columns are {shown}")
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise ValueError(f"{path} has more than one column {twice!r}; rename all but one")
+
+
+class Choice:
+    """Goes through the columns of a table and keeps those of the matrix.
+
+    Parameters
+    ----------
+    path : Path
+    layout : Layout
+    """
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self.path, self.layout = path, layout
+        self.places: list[int] = []
+        self.names: list[str] = []
+        self.parts: list[Array] = []
+        self.text: list[str] = []
+        self.empty: list[str] = []
+
+    def wanted(self, name: str) -> bool:
+        """Whether a column may be part of the matrix."""
+        return name != self.layout.label and name not in self.layout.skip
+
+    def add(self, place: int, name: str, values: Array | None) -> bool:
+        """Take a column, unless it holds no number; None says that it is of another type."""
+        if values is None:
+            self.text.append(name)
+            return False
+        if np.isnan(values).all() and not self.layout.keep_empty:
+            self.empty.append(name)
+            return False
+        self.places.append(place)
+        self.names.append(name)
+        self.parts.append(values)
+        return True
+
+    def matrix(self) -> Array:
+        """The columns taken, shape (n_rows, n_columns)."""
+        if not self.parts:
+            raise ValueError(f"{self.path} has no column of numbers, so there is nothing to fill")
+        return np.column_stack(self.parts)
+
+    def notes(self) -> list[str]:
+        """What a person should know of the columns."""
+        found = []
+        if self.text:
+            found.append(f"columns without numbers are kept as they are: {shown(self.text)}")
+        if self.empty:
+            found.append(
+                f"columns without any value stay empty: {shown(self.empty)}; --col-graph or "
+                "--col-chain would fill them from their neighbours"
+            )
+        for name, values in zip(self.names, self.parts, strict=True):
+            if len(values) > 2 and (np.diff(values) == 1.0).all():
+                found.append(
+                    f"column {name!r} counts the rows and is taken for a column of values; if it "
+                    f"names them, pass --row {name!r}"
+                )
+        return found
+
 
 @dataclass(frozen=True)
 class TextSource:
-    """A CSV or TSV file; see `Source`."""
+    """A CSV or TSV file; see `Source`.
+
+    Attributes
+    ----------
+    table : TextTable
+    columns : list of int
+        Place of each column of the matrix in the table.
+    read : list of Column
+        What those columns were read from.
+    layout : Layout
+    decimal : str
+    """
 
     table: TextTable
     columns: list[int]
-    whole: list[bool]
+    read: list[Column]
+    layout: Layout
+    decimal: str
     values: Array
     row_names: NDArray[Any] | None
     col_names: NDArray[Any] | None
@@ -56,185 +137,75 @@ class TextSource:
 
     @classmethod
     def open(
-        cls, path: Path, delimiter: str, layout: Layout, marks: tuple[str, ...] = ()
+        cls, path: Path, delimiter: str, layout: Layout, numerals: Numerals | None = None
     ) -> TextSource:
         """Read a file and find its columns of numbers."""
-        table = TextTable.read(path, delimiter, marks)
-        _check_names(path, table.names, layout)
-        columns, whole, parts, left = [], [], [], []
+        numerals = numerals or Numerals()
+        table = TextTable.read(path, delimiter)
+        layout.check(path, table.names)
+        choice, read = Choice(path, layout), []
         for j, name in enumerate(table.names):
-            if name == layout.label or name in layout.skip:
+            if not choice.wanted(name):
                 continue
-            found = table.numbers(j)
-            if found is None or (np.isnan(found[0]).all() and not layout.keep_empty):
-                left.append(name)
-                continue
-            columns.append(j)
-            parts.append(found[0])
-            whole.append(found[1] and not np.isnan(found[0]).all() and not layout.floats)
+            column = table.column(j, numerals)
+            if column.strays and column.n_numbers:
+                raise ValueError(_stray(table, name, column))
+            if choice.add(j, name, None if column.strays else column.values):
+                read.append(column)
         names = None if layout.label is None else table.texts(table.names.index(layout.label))
         return cls(
             table,
-            columns,
-            whole,
-            _matrix(path, parts, table.n_rows),
+            choice.places,
+            read,
+            layout,
+            numerals.decimal,
+            choice.matrix(),
             None if names is None else np.array(names, dtype=object),
-            np.array([table.names[j] for j in columns], dtype=object),
-            _notes(left),
+            np.array(choice.names, dtype=object),
+            choice.notes(),
         )
+
+    def place(self, row: int) -> str:
+        """A row, in words."""
+        return f"line {self.table.line(row)}"
 
     def write(self, path: Path, filled: Filled) -> None:
         """Write the file again; cells that were there are copied as they are written."""
-        entries = zip(filled.rows, filled.cols, filled.mean, filled.std, strict=True)
+        entries = zip(*(part.tolist() for part in filled.entries), strict=True)
         cells = {
-            (int(i), self.columns[j]): number_text(mean, std, self.whole[j])
-            for i, j, mean, std in entries
+            (i, self.columns[j]): self._text(self.read[j], mean, std) for i, j, mean, std in entries
         }
         write_atomically(path, lambda temporary: self.table.write(temporary, cells))
 
     def write_std(self, path: Path, filled: Filled) -> None:
         """Write a table of the same layout; cells that were there are empty."""
-        cells = {(i, j): "" for i in range(self.table.n_rows) for j in self.columns}
-        cells |= std_cells(filled, self.columns)
-        write_atomically(path, lambda temporary: self.table.write(temporary, cells))
+        entries = zip(*(part.tolist() for part in filled.entries), strict=True)
+        cells = {(i, self.columns[j]): self._pointed(f"{std:.4g}") for i, j, _, std in entries}
+        write_atomically(path, lambda name: self.table.write(name, cells, empty=self.columns))
+
+    def _text(self, column: Column, mean: float, std: float) -> str:
+        if column.kind == "truth" and not self.layout.floats:
+            return truth_text(mean, column.sample)
+        whole = column.kind == "whole" and not self.layout.floats
+        return self._pointed(number_text(mean, std, whole))
+
+    def _pointed(self, text: str) -> str:
+        return text if self.decimal == "." else text.replace(".", self.decimal)
 
 
-@dataclass(frozen=True)
-class ParquetSource:
-    """A Parquet file; see `Source`."""
-
-    table: pa.Table
-    columns: list[int]
-    floats: bool
-    values: Array
-    row_names: NDArray[Any] | None
-    col_names: NDArray[Any] | None
-    notes: list[str] = field(default_factory=list)
-    row_groups: NDArray[Any] | None = None
-    standardize: bool | None = None
-
-    @classmethod
-    def open(cls, path: Path, layout: Layout) -> ParquetSource:
-        """Read a file and find its columns of numbers."""
-        table = parquet.read_table(path)
-        _check_names(path, table.column_names, layout)
-        if len(table) == 0:
-            raise ValueError(f"{path} is empty: it has columns, but no rows")
-        columns, parts, left = [], [], []
-        for j, name in enumerate(table.column_names):
-            if name == layout.label or name in layout.skip:
-                continue
-            found = _as_numbers(table.column(j), f"{path}: column {name!r}")
-            if found is None or (np.isnan(found).all() and not layout.keep_empty):
-                left.append(name)
-                continue
-            columns.append(j)
-            parts.append(found)
-        names = None if layout.label is None else table.column(layout.label).to_pylist()
-        return cls(
-            table,
-            columns,
-            layout.floats,
-            _matrix(path, parts, len(table)),
-            None if names is None else np.array([str(name) for name in names], dtype=object),
-            np.array([table.column_names[j] for j in columns], dtype=object),
-            _notes(left),
-        )
-
-    def write(self, path: Path, filled: Filled) -> None:
-        """Write the file again, every column in its own type."""
-        table = self.table
-        for j, at in enumerate(self.columns):
-            entries = filled.of_column(j)
-            if len(entries) == 0:
-                continue
-            old = table.column(at)
-            keep = self.floats and not pa.types.is_floating(old.type)
-            kind = pa.float64() if keep else old.type
-            new = _filled_column(old, kind, filled.rows[entries], filled.mean[entries])
-            table = table.set_column(at, table.schema.field(at).with_type(kind), new)
-        write_atomically(path, lambda temporary: parquet.write_table(table, temporary))
-
-    def write_std(self, path: Path, filled: Filled) -> None:
-        """Write a table of the same layout; cells that were there are empty."""
-        table = self.table
-        stds = filled.matrix(np.full(filled.shape, np.nan), filled.std)
-        for j, at in enumerate(self.columns):
-            column = pa.array(stds[:, j], from_pandas=True)
-            table = table.set_column(at, table.column_names[at], column)
-        write_atomically(path, lambda temporary: parquet.write_table(table, temporary))
+def shown(names: list[str]) -> str:
+    """The first few of many names."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _as_numbers(column: pa.ChunkedArray, where: str) -> Array | None:
-    """A column as float64 with NaN, None where its type is no number."""
-    kind = column.type
-    if not (
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    ):
-        return None
-    values = column.cast(pa.float64(), safe=False).to_numpy()
-    if np.isinf(values).any():
-        raise ValueError(f"{where} holds infinity in row {int(np.isinf(values).argmax())}")
-    return np.array(values)
-
-
-def _filled_column(
-    old: pa.ChunkedArray, kind: pa.DataType, rows: NDArray[np.intp], mean: Array
-) -> pa.Array:
-    """The column with some rows replaced, in the given type; all others bit for bit."""
-    if pa.types.is_boolean(kind):
-        made: list[Any] = (mean >= 0.5).tolist()
-    elif pa.types.is_integer(kind):
-        low, high = _integer_range(kind)
-        made = [min(max(round(x), low), high) for x in mean.tolist()]
-    elif pa.types.is_decimal(kind):
-        return _filled_decimal(old, kind, rows, mean)
-    else:
-        made = mean.tolist()
-    items = old.cast(kind).to_pylist()
-    for at, value in zip(rows.tolist(), made, strict=True):
-        items[at] = value
-    return pa.array(items, type=kind)
-
-
-def _filled_decimal(
-    old: pa.ChunkedArray, kind: pa.DataType, rows: NDArray[np.intp], mean: Array
-) -> pa.Array:
-    from decimal import Decimal
-
-    items = old.to_pylist()
-    for at, value in zip(rows.tolist(), mean.tolist(), strict=True):
-        items[at] = Decimal(f"{value:.{max(kind.scale, 0)}f}")
-    return pa.array(items, type=kind)
-
-
-def _integer_range(kind: pa.DataType) -> tuple[int, int]:
-    signed = pa.types.is_signed_integer(kind)
-    bits = kind.bit_width - signed
-    return (-(2**bits) if signed else 0), 2**bits - 1
-
-
-def _check_names(path: Path, names: list[str], layout: Layout) -> None:
-    wanted = [name for name in (layout.label, *layout.skip) if name is not None]
-    for name in wanted:
-        if name not in names:
-            raise ValueError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{path} has more than one column {twice!r}; rename all but one")
-
-
-def _matrix(path: Path, parts: list[Array], n_rows: int) -> Array:
-    if not parts:
-        raise ValueError(f"{path} has no column of numbers, so there is nothing to fill")
-    return np.column_stack(parts) if n_rows else np.empty((0, len(parts)))
-
-
-def _notes(left: list[str]) -> list[str]:
-    if not left:
-        return []
-    shown = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
-    return [f"columns without numbers are kept as they are: {shown}"]
+def _stray(table: TextTable, name: str, column: Column) -> str:
+    """What to say of a column of numbers that holds something else."""
+    row, text = next(iter(column.strays.items()))
+    n = len(column.strays)
+    more = f" ({n} such cells)" if n > 1 else ""
+    comma = "if it is a decimal comma, pass --decimal ','; " if "," in text else ""
+    return (
+        f"{table.path}: column {name!r} holds numbers, but line {table.line(row)} holds {text!r}"
+        f"{more}: {comma}if it marks a missing value, pass --missing {text!r}; to keep the column "
+        f"as it is, pass --skip {name!r}"
+    )

@@ -1,8 +1,8 @@
-"""Delimited text kept cell by cell as it is written, so that only missing cells change."""
+"""Delimited text kept byte by byte as it is written, so that only missing cells change."""
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from .matrix import Filled
+from .cells import Index, find_cells
+from .numerals import Column, Numerals
 
 Array = NDArray[np.float64]
-
-# How people write that a value is missing, in any capitals.
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>", "-nan"})
-_BROKEN = "\r\n"
 
 
 @dataclass(frozen=True)
@@ -26,74 +23,83 @@ class TextTable:
 
     Attributes
     ----------
+    path : Path
     names : list of str
         Titles of the columns.
-    lines : list of list of str
-        Raw cells of each line, quotes and blanks included; the title line first.
-    ends : list of str
-        What ends each line.
-    delimiter : str
-    missing : frozenset of str
-        Marks of a missing cell, in lower case.
+    text : bytes
+        The whole file.
+    starts, ends : ndarray of int64, shape (n_rows, n_columns)
+        Where each cell lies in it, quotes and blanks included; the line of titles has no row.
     """
 
+    path: Path
     names: list[str]
-    lines: list[list[str]]
-    ends: list[str]
-    delimiter: str
-    missing: frozenset[str]
+    text: bytes
+    starts: Index
+    ends: Index
 
     @classmethod
-    def read(cls, path: Path, delimiter: str, marks: tuple[str, ...] = ()) -> TextTable:
+    def read(cls, path: Path, delimiter: str) -> TextTable:
         """Read a file, compressed or not.
 
         Parameters
         ----------
         path : Path
         delimiter : str
-        marks : tuple of str
-            What else marks a missing cell.
         """
         with pa.input_stream(str(path), compression="detect") as stream:
-            # Bytes that are not UTF-8 pass through unchanged.
-            text = stream.read().decode("utf-8", "surrogateescape")
-        lines, ends = _split(text, delimiter)
-        if not lines:
+            text = stream.read()
+        if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise ValueError(f"{path} is written in UTF-16: save it as UTF-8")
+        starts, ends, counts = find_cells(text, delimiter)
+        if len(counts) == 0:
             raise ValueError(f"{path} is empty: expected a line of titles and lines of values")
-        names = [_content(cell.removeprefix("\ufeff")) for cell in lines[0]]
-        for number, line in enumerate(lines[1:], start=2):
-            if len(line) != len(names):
-                raise ValueError(
-                    f"{path}: line {number} has {len(line)} cells, the line of titles has "
-                    f"{len(names)}"
-                )
-        if len(lines) == 1:
+        width = int(counts[0])
+        names = [_content(text[s:e]) for s, e in zip(starts[:width], ends[:width], strict=True)]
+        _check_delimiter(path, names, delimiter)
+        uneven = np.flatnonzero(counts != width)
+        if len(uneven):
+            line, k = int(uneven[0]), int(counts[uneven[0]])
+            number = _line(text, int(starts[counts[:line].sum()]))
+            raise ValueError(f"{path}: line {number} has {k} cells, the line of titles has {width}")
+        if len(counts) == 1:
             raise ValueError(f"{path} has titles, but no line of values")
-        return cls(names, lines, ends, delimiter, MISSING | {mark.lower() for mark in marks})
+        shape = len(counts) - 1, width
+        return cls(path, names, text, starts[width:].reshape(shape), ends[width:].reshape(shape))
 
     @property
     def n_rows(self) -> int:
         """Lines of values."""
-        return len(self.lines) - 1
+        return len(self.starts)
+
+    def line(self, row: int) -> int:
+        """The line of the file that a row begins on, counted from one."""
+        return _line(self.text, int(self.starts[row, 0]))
+
+    def raw(self, row: int, col: int) -> bytes:
+        """A cell as it is written."""
+        return self.text[self.starts[row, col] : self.ends[row, col]]
 
     def texts(self, col: int) -> list[str]:
-        """Contents of a column."""
-        return [_content(line[col]) for line in self.lines[1:]]
+        """Contents of a column, without blanks and quotes around them."""
+        places = zip(self.starts[:, col].tolist(), self.ends[:, col].tolist(), strict=True)
+        return [_content(self.text[s:e]) for s, e in places]
 
-    def numbers(self, col: int) -> tuple[Array, bool] | None:
-        """A column as numbers and whether all are whole; None where it holds anything else."""
-        values, whole = np.full(self.n_rows, np.nan), True
-        for i, text in enumerate(self.texts(col)):
-            if text.lower() in self.missing:
-                continue
-            number = _number(text)
-            if number is None:
-                return None
-            values[i] = number
-            whole = whole and text.lstrip("+-").isdigit()
-        return values, whole
+    def column(self, col: int, numerals: Numerals) -> Column:
+        """A column as numbers, as far as it holds any."""
+        fast = numerals.read(self._arrow(col))
+        return numerals.read_slowly(self.texts(col)) if fast is None else fast
 
-    def write(self, path: Any, cells: dict[tuple[int, int], str]) -> None:
+    def _arrow(self, col: int) -> pa.Array:
+        """Cells of a column as they are written, not checked to be UTF-8."""
+        b = np.frombuffer(self.text, dtype=np.uint8)
+        starts, widths = self.starts[:, col], self.ends[:, col] - self.starts[:, col]
+        offsets = np.concatenate(([0], np.cumsum(widths)))
+        data = b[np.repeat(starts - offsets[:-1], widths) + np.arange(offsets[-1])]
+        buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data)]
+        return pa.Array.from_buffers(pa.large_string(), len(starts), buffers)
+
+    def write(self, path: Any, cells: dict[tuple[int, int], str], empty: Any = ()) -> None:
         """Write the table with some cells replaced.
 
         Parameters
@@ -101,102 +107,68 @@ class TextTable:
         path : path-like
         cells : dict
             New text by (row, column), rows counted without the line of titles.
+        empty : sequence of int
+            Columns whose other cells are left empty.
         """
-        lines = [*self.lines]
-        for i in {i for i, _ in cells}:
-            lines[i + 1] = [*lines[i + 1]]
-        for (i, j), text in cells.items():
-            lines[i + 1][j] = text
-        with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            for line, end in zip(lines, self.ends, strict=True):
-                file.write(self.delimiter.join(line) + end)
+        gone = np.zeros(self.starts.shape, dtype=np.bool_)
+        gone[:, list(empty)] = True
+        rows, cols = (np.array([at[k] for at in cells], dtype=np.intp) for k in (0, 1))
+        gone[rows, cols] = True
+        text = _without(self.text, self.starts[gone], self.ends[gone])
+        # Cells stand in the order of the text, so that what was cut before each adds up.
+        cut = np.zeros(gone.shape, dtype=np.int64)
+        cut[gone] = np.cumsum(self.ends[gone] - self.starts[gone])
+        at = self.ends[rows, cols] - cut[rows, cols]
+        order = np.argsort(at, kind="stable")
+        texts, pieces, here = list(cells.values()), [], 0
+        for k, place in zip(order.tolist(), at[order].tolist(), strict=True):
+            pieces += [text[here:place], texts[k].encode()]
+            here = place
+        with open(path, "wb") as file:
+            file.write(b"".join(pieces))
+            file.write(text[here:])
 
 
 def number_text(value: float, std: float, whole: bool) -> str:
     """A prediction with the digits that its standard deviation leaves meaning to."""
     if whole:
         return str(round(value))
-    if not (np.isfinite(std) and std > 0):
+    if not (math.isfinite(std) and std > 0):
         return f"{value:.10g}"
-    digits = max(0, 2 - int(np.floor(np.log10(std))))
+    digits = max(0, 2 - math.floor(math.log10(std)))
     return f"{value:.{digits}f}" if digits <= 12 else f"{value:.10g}"
 
 
-def std_cells(filled: Filled, columns: list[int]) -> dict[tuple[int, int], str]:
-    """Standard deviations as texts for `TextTable.write`, at the columns' places."""
-    places = zip(filled.rows, filled.cols, filled.std, strict=True)
-    return {(int(i), columns[j]): f"{std:.4g}" for i, j, std in places}
-
-
-def _split(text: str, delimiter: str) -> tuple[list[list[str]], list[str]]:
-    """Raw cells of every line that is not blank, and what ends the line."""
-    if '"' not in text:
-        whole = text.splitlines(keepends=True) if not _odd_breaks(text) else _break(text)
-        bodies = [(line.rstrip(_BROKEN), line) for line in whole]
-        cells = [body.split(delimiter) for body, _ in bodies]
-        ends = [line[len(body) :] for body, line in bodies]
-    else:
-        cells, ends = _split_quoted(text, delimiter)
-    kept_cells: list[list[str]] = []
-    kept_ends: list[str] = []
-    for line, end in zip(cells, ends, strict=True):
-        if line != [""]:
-            kept_cells.append(line)
-            kept_ends.append(end)
-        elif kept_ends:
-            # A blank line holds no cells; it stays behind the line before it.
-            kept_ends[-1] += end
-    return kept_cells, kept_ends
-
-
-def _odd_breaks(text: str) -> bool:
-    """Whether `str.splitlines` would break the text where a CSV file does not."""
-    return any(mark in text for mark in "\v\f\x1c\x1d\x1e\x85\u2028\u2029")
-
-
-def _break(text: str) -> list[str]:
-    return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
-
-
-def _split_quoted(text: str, delimiter: str) -> tuple[list[list[str]], list[str]]:
-    d = re.escape(delimiter)
-    field = re.compile(rf'[ ]*"(?:[^"]|"")*"[^{d}\r\n]*|[^{d}\r\n]*')
-    cells: list[list[str]] = [[]]
-    ends: list[str] = []
-    at = 0
-    while at <= len(text):
-        found = field.match(text, at)
-        assert found is not None
-        cells[-1].append(found.group())
-        at = found.end()
-        if at >= len(text):
-            ends.append("")
-            break
-        if text[at] == delimiter:
-            at += 1
-            continue
-        end = "\r\n" if text.startswith("\r\n", at) else text[at]
-        ends.append(end)
-        at += len(end)
-        if at == len(text):
-            break
-        cells.append([])
-    return cells, ends
-
-
-def _content(cell: str) -> str:
+def _content(cell: bytes) -> str:
     """What a raw cell holds, without blanks around it and without its quotes."""
-    text = cell.strip()
+    # Bytes that are not UTF-8 pass through unchanged.
+    text = cell.decode("utf-8", "surrogateescape").strip()
     if len(text) >= 2 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"').strip()
     return text
 
 
-def _number(text: str) -> float | None:
-    if "_" in text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
+def _without(text: bytes, starts: Index, ends: Index) -> bytes:
+    """A text without some of its cells."""
+    inside = np.zeros(len(text) + 1, dtype=np.int8)
+    inside[starts] += 1
+    inside[ends] -= 1
+    kept = np.cumsum(inside[:-1], dtype=np.int8) == 0
+    return np.frombuffer(text, dtype=np.uint8)[kept].tobytes()
+
+
+def _line(text: bytes, at: int) -> int:
+    """The line of a file that a place lies on, counted from one."""
+    return 1 + text.count(b"\n" if b"\n" in text else b"\r", 0, at)
+
+
+def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
+    """Refuse a table of one column whose title another delimiter would take apart."""
+    if len(names) > 1:
+        return
+    for other, word in ((";", "';'"), ("\t", "tab"), (",", "','"), ("|", "'|'")):
+        if other != delimiter and other in names[0]:
+            raise ValueError(
+                f"{path}: there is no {delimiter!r} in its line of titles, but {other!r} is: pass "
+                f"--delimiter {word}"
+            )

@@ -15,6 +15,9 @@ from .labels import Labels, as_label_array
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
 
+# Squares of larger values, and sums of them, do not fit into a float.
+LARGEST = 1e100
+
 
 class View(NamedTuple):
     """Observed entries grouped by one side, as compressed sparse rows.
@@ -127,6 +130,7 @@ class Observations:
             )
         if len(x) == 0:
             raise ValueError("values: there are no observations, nothing can be learned")
+        _check_size(r, c, x)
         names = _labels(row_labels, "row"), _labels(col_labels, "column")
         size = _shape(shape, r, c, names)
         by_row = _merge(_by_row(r, c, x, size), duplicates, names)
@@ -205,6 +209,16 @@ def _finite(values: Any, argument: str) -> NDArray[np.float64]:
             f"({len(array) - int(good.sum())} such entries); leave missing entries out"
         )
     return array
+
+
+def _check_size(r: NDArray[np.int32], c: NDArray[np.int32], x: NDArray[np.float64]) -> None:
+    at = int(np.abs(x).argmax())
+    if abs(x[at]) > LARGEST:
+        raise ValueError(
+            f"values hold {x[at]:g} in row {r[at]}, column {c[at]} (counted from 0): more than "
+            f"{LARGEST:g} cannot be squared; leave the entry out where it marks a missing value, "
+            "or change the unit"
+        )
 
 
 def _positions(positions: ArrayLike, argument: str) -> NDArray[np.int32]:
