@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reporting import ROOT, machine, table, write_page
 
-from . import ratings
+from . import genotypes, ratings
 from .measuring import Case, measure
 
 PAGE = ROOT / "docs" / "results" / "reading.md"
 KEPT = PAGE.with_suffix(".json")
-CASES: dict[str, Case] = {"ratings": ratings.CASE}
+CASES: dict[str, Case] = {"ratings": ratings.CASE, "genotypes": genotypes.CASE}
 
 HEAD = """# Reading files
 

@@ -145,7 +145,14 @@ def impute(
             "counts as log(1 + counts of a row of median size).",
         ),
     ] = False,
-    rank: o.Rank = 100,
+    rank: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Most components; 100 by default, for genotypes as many as there is memory for.",
+            show_default=False,
+        ),
+    ] = None,
     posterior: o.PosteriorOption = o.Posterior.auto,
     max_sweeps: o.MaxSweeps = 500,
     seed: o.Seed = 0,

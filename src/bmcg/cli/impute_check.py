@@ -118,7 +118,8 @@ class Alike:
 def file_kind(path: Path, *, output: bool = False) -> str:
     """What a file holds, by its name: "vcf", "bed", "h5ad" or a kind of table."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] in ([".vcf"], [".bcf"]) or suffixes[-2:] == [".vcf", ".gz"]:
+    packed = suffixes[-2:-1] == [".vcf"] and suffixes[-1] in (".gz", ".bgz")
+    if suffixes[-1:] in ([".vcf"], [".bcf"]) or packed:
         return "vcf"
     if suffixes[-1:] in ([".bed"], [".h5ad"]):
         return suffixes[-1][1:]

@@ -29,6 +29,9 @@ from .names import as_whole_numbers
 from .outcome import UserError, end_if_interrupted, say, spoken_warnings, wrote
 from .tables import write_table
 
+# Most components of a table; what genotypes may use follows from their number and the memory.
+RANK = 100
+
 
 def impute(
     files: Files,
@@ -40,12 +43,16 @@ def impute(
 ) -> None:
     """Fill a file."""
     kind = check(files, reading, alike, level)
+    if kind in ("vcf", "bed") and scale is True:
+        raise UserError("--scale yes: genotypes are in one unit; leave it out")
     source = _open(kind, files, reading, alike)
     graphs = find_graphs(kind, source, files, reading, alike)
     for note in source.notes:
         say(note)
     if source.standardize is not None and scale == "auto":
         scale = source.standardize
+    if parameters["rank"] is None and not isinstance(source, VcfSource | PlinkSource):
+        parameters = {**parameters, "rank": RANK}
     parameters = {**parameters, "checkpoint": files.checkpoint, "resume": files.resume}
     model: BMCG | None
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
@@ -67,6 +74,46 @@ def _fill(
     parameters: dict[str, Any],
 ) -> BMCG | None:
     """Fill the missing values and write all files; the model, None where none was needed."""
+    if isinstance(source, VcfSource | PlinkSource):
+        model, filled = _genotypes(source, graphs, files, parameters)
+    else:
+        model, filled = _entries(source, graphs, files, reading, scale, parameters)
+    source.write(files.output, filled)
+    wrote(files.output)
+    if files.std is not None:
+        source.write_std(files.std, filled)
+        wrote(files.std)
+    if files.bands is not None:
+        write_table(_bands(source, filled, level), files.bands, reading.dialect)
+    if files.model is not None and model is not None:
+        model.save(files.model)
+        wrote(files.model)
+    found = "nothing is missing" if model is None else _rank(model)
+    if model is None and np.isnan(source.values).any():
+        found = "what is missing cannot be filled"
+    typer.echo(f"{files.output}: {len(filled)} of {source.values.size} values filled, {found}")
+    return model
+
+
+def _genotypes(
+    source: VcfSource | PlinkSource, graphs: list[Any], files: Files, parameters: dict[str, Any]
+) -> tuple[BMCG | None, Filled]:
+    """The missing calls; without a model where none can be filled."""
+    filled, model = source.fill(*graphs, **parameters)
+    if model is None and files.model is not None:
+        raise UserError("--save-model: no call can be filled, so there is no model to save")
+    return model, filled
+
+
+def _entries(
+    source: Source,
+    graphs: list[Any],
+    files: Files,
+    reading: Reading,
+    scale: Scale,
+    parameters: dict[str, Any],
+) -> tuple[BMCG | None, Filled]:
+    """The missing values; without a model where none was needed."""
     values = source.values
     missing = np.isnan(values)
     i, j = np.nonzero(missing)
@@ -85,19 +132,7 @@ def _fill(
                 "--save-model: these columns are in different units and were scaled for the fit, "
                 "but a model file has one unit for all; pass --scale no to save a model"
             )
-    source.write(files.output, filled)
-    wrote(files.output)
-    if files.std is not None:
-        source.write_std(files.std, filled)
-        wrote(files.std)
-    if files.bands is not None:
-        write_table(_bands(source, filled, level), files.bands, reading.dialect)
-    if files.model is not None and model is not None:
-        model.save(files.model)
-        wrote(files.model)
-    found = "nothing is missing" if model is None else _rank(model)
-    typer.echo(f"{files.output}: {len(filled)} of {values.size} values filled, {found}")
-    return model
+    return model, filled
 
 
 def _denoise(
@@ -173,8 +208,6 @@ def _open_anndata(files: Files, reading: Reading) -> AnnDataSource:
 
 def _say_empty(source: Source, missing: NDArray[np.bool_], graphs: list[Any]) -> None:
     """Say which rows and columns have nothing but what the model makes up."""
-    if isinstance(source, (VcfSource, PlinkSource)):
-        return
     sides = ((1, source.row_names, "row"), (0, source.col_names, "column"))
     for (axis, names, word), graph in zip(sides, graphs, strict=True):
         empty = np.flatnonzero(missing.all(axis=axis))

@@ -1,41 +1,32 @@
 """Genotypes in VCF: missing calls are written with GT, DS and GP, all else passes through.
 
-Lines are edited as text: a call that was there keeps every character it has. Trailing fields
-of a call may be left out in VCF, so new ones need not be added to the calls that stay.
+Lines are edited as text: a call that was there keeps every character it has, and gains its
+dosage at its end.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators import BMCG
 from ..files.storage import write_atomically
-from .genotypes import FIELDS, call_text, distinct_names, genotype_probabilities
+from .genotype_fill import fill_genotypes
+from .genotypes import FIELDS, INFO, Array, FilledGenotypes, Genotypes, distinct_names
 from .matrix import Filled
+from .vcf_calls import Codes
 from .vcf_lines import lines_of, write_lines
+from .vcf_reading import FIXED, Unsupported, VcfReader
 from .wide import write_wide
 
-Array = NDArray[np.float64]
-Unsupported = Literal["error", "keep"]
-
-FIXED = 9  # columns before the samples: CHROM ... INFO, FORMAT
-
-
-class Call(NamedTuple):
-    """What a GT says: copies of the alternative allele, for two chromosomes.
-
-    `copies` is NaN for a missing call; `problem` says why a call cannot be used.
-    """
-
-    copies: float
-    ploidy: int
-    problem: str | None
+# Of a record: which samples were filled, and their GT, DS and GP.
+Fills = dict[int, tuple[bytes, bytes, bytes]]
 
 
 @dataclass(frozen=True)
@@ -45,23 +36,36 @@ class VcfSource:
     Attributes
     ----------
     path : Path
+    stamp : tuple of int
+        Size and time of the file when it was read.
+    genotypes : Genotypes
+    codes : ndarray of shape (m, n)
+        Calls as `CallReader` has them.
+    texts, dosages : list of bytes
+        By code, the GT of a call and its dosage, which is empty where the call is missing.
     row_groups : ndarray of shape (m,)
         Chromosome of each site.
     records : ndarray of int, shape (m,)
         Which record of the file each row is.
-    ploidies : dict
-        Chromosomes of each missing call, by (row, column); two where it is not listed.
     """
 
     path: Path
-    values: Array
+    stamp: tuple[int, int]
+    genotypes: Genotypes
+    codes: Codes
+    texts: list[bytes]
+    dosages: list[bytes]
     row_names: NDArray[Any] | None
     col_names: NDArray[Any] | None
     row_groups: NDArray[Any]
     records: NDArray[np.int64]
-    ploidies: dict[tuple[int, int], int]
     notes: list[str] = field(default_factory=list)
     standardize: bool | None = False
+
+    @property
+    def values(self) -> Array:
+        """Copies of the alternative allele for two chromosomes, shape (m, n)."""
+        return self.genotypes.copies
 
     @classmethod
     def open(cls, path: Path, unsupported: Unsupported = "error") -> VcfSource:
@@ -75,185 +79,131 @@ class VcfSource:
             Records with several alternative alleles, and calls of which half is missing:
             refuse the file, or leave them as they are and out of the fit.
         """
-        reader = _Reader(path, unsupported)
-        for line in lines_of(path):
-            reader.take(line)
-        return reader.source(cls)
+        stamp = _stamp(path)
+        reader = VcfReader(path, unsupported)
+        reader.read()
+        genotypes, codes, notes = reader.genotypes()
+        sites, samples = reader.sites, reader.samples
+        assert samples is not None
+        dosages = [
+            b"" if np.isnan(call.copies) else f"{call.copies * call.ploidy / 2:.5g}".encode()
+            for call in reader.reader.calls
+        ]
+        return cls(
+            path,
+            stamp,
+            genotypes,
+            codes,
+            [text.encode("utf-8", "surrogateescape") for text in reader.reader.texts],
+            dosages,
+            distinct_names([s.identifier for s in sites], [s.name for s in sites]),
+            np.array(samples, dtype=object),
+            np.array([s.chromosome for s in sites], dtype=object),
+            np.array([s.record for s in sites], dtype=np.int64),
+            notes,
+        )
+
+    def fill(
+        self, row_graph: Any = None, col_graph: Any = None, **parameters: Any
+    ) -> tuple[FilledGenotypes, BMCG | None]:
+        """Fill the missing calls; see `fill_genotypes`."""
+        names = (self.row_names, self.col_names)
+        return fill_genotypes(self.genotypes, row_graph, col_graph, names=names, **parameters)
 
     def write(self, path: Path, filled: Filled) -> None:
         """Write the file again, its missing calls filled."""
-        calls = self._calls(filled)
-        write_atomically(path, lambda temporary: write_lines(temporary, path, self._new(calls)))
+        assert isinstance(filled, FilledGenotypes)
+        if _stamp(self.path) != self.stamp:
+            raise ValueError(f"{self.path} has changed since it was read; run the command again")
+        write_atomically(path, lambda temporary: write_lines(temporary, path, self._new(filled)))
 
     def write_std(self, path: Path, filled: Filled) -> None:
         """Write a table of sites and samples."""
         write_wide(path, filled, self.row_names, self.col_names)
 
-    def _calls(self, filled: Filled) -> dict[int, dict[int, tuple[str, str, str]]]:
-        """GT, DS and GP of the missing calls, by record and sample."""
-        out: dict[int, dict[int, tuple[str, str, str]]] = {}
-        spots = list(zip(filled.rows.tolist(), filled.cols.tolist(), strict=True))
-        ploidies = np.array([self.ploidies.get(spot, 2) for spot in spots])
-        for ploidy in set(ploidies.tolist()) - {0}:
-            at = np.flatnonzero(ploidies == ploidy)
-            chances = genotype_probabilities(filled.mean[at], filled.std[at], int(ploidy))
-            for entry, chance in zip(at.tolist(), chances, strict=True):
-                row, col = spots[entry]
-                out.setdefault(int(self.records[row]), {})[col] = call_text(chance)
-        return out
-
-    def _new(self, calls: dict[int, dict[int, tuple[str, str, str]]]) -> Iterator[str]:
-        defined: set[str] = set()
+    def _new(self, filled: FilledGenotypes) -> Iterator[bytes]:
+        rows = {record: row for row, record in enumerate(self.records.tolist())}
+        starts = np.searchsorted(filled.rows, np.arange(len(rows) + 1))
+        texts = [[text.encode() for text in part] for part in filled.texts()]
+        definitions = {**INFO, **FIELDS}
         record = 0
         for line in lines_of(self.path):
-            if line.startswith("##"):
-                defined |= {name for name in FIELDS if line.startswith(f"##FORMAT=<ID={name},")}
-            elif line.startswith("#"):
-                yield from (text for name, text in FIELDS.items() if name not in defined)
-            else:
-                if record in calls:
-                    line = _edited(line, calls[record])
+            if line.startswith(b"##"):
+                for name in [name for name in definitions if _defines(line, name)]:
+                    del definitions[name]
+            elif line.startswith(b"#"):
+                yield from (text.encode() for text in definitions.values())
+            elif line:
+                row = rows.get(record)
+                if row is not None:
+                    here = range(starts[row], starts[row + 1])
+                    fills = {
+                        int(filled.cols[e]): (texts[0][e], texts[1][e], texts[2][e]) for e in here
+                    }
+                    line = self._edited(line, row, fills, float(filled.accuracy[row]))
                 record += 1
             yield line
 
+    def _edited(self, line: bytes, row: int, fills: Fills, accuracy: float) -> bytes:
+        """A record with its missing calls filled, and the dosage of those that were there."""
+        *head, rest = line.split(b"\t", FIXED)
+        keys = head[8].split(b":")
+        codes = self.codes[row].tolist()
+        if len(keys) == 1:
+            calls = [self._plain[code] for code in codes]
+        else:
+            dosages = [self.dosages[code] for code in codes]
+            calls = _with_dosages(rest.split(b"\t"), dosages, _added(keys, b"DS"))
+        at = _added(keys, b"DS")
+        if fills:
+            last = _added(keys, b"GP")
+            head[7] = _with_info(head[7], len(fills), accuracy)
+        for j, (gt, ds, gp) in fills.items():
+            parts = calls[j].split(b":")
+            parts += [b"."] * (len(keys) - len(parts))
+            parts[0], parts[at], parts[last] = gt, ds, gp
+            calls[j] = b":".join(parts)
+        head[8] = b":".join(keys)
+        return b"\t".join([*head, *calls])
 
-class _Reader:
-    """Collects the calls of a file line by line."""
-
-    def __init__(self, path: Path, unsupported: Unsupported) -> None:
-        self.path, self.unsupported = path, unsupported
-        self.samples: list[str] | None = None
-        self.rows: list[Array] = []
-        self.sites: list[tuple[str, str, str]] = []
-        self.records: list[int] = []
-        self.missing: dict[tuple[int, int], int] = {}
-        self.haploid: set[tuple[str, int]] = set()
-        self.known: dict[str, Call] = {}
-        self.n_records = self.n_left = self.n_half = 0
-
-    def take(self, line: str) -> None:
-        if line.startswith("##"):
-            self._check_definition(line)
-        elif line.startswith("#"):
-            self.samples = line.split("\t")[FIXED:]
-        elif line:
-            if self.samples is None:
-                raise ValueError(f"{self.path} is not a VCF file: no line starts with #CHROM")
-            self._take_record(line.split("\t"))
-            self.n_records += 1
-
-    def _check_definition(self, line: str) -> None:
-        for name in FIELDS:
-            if line.startswith(f"##FORMAT=<ID={name},") and "Type=Float" not in line:
-                raise ValueError(
-                    f"{self.path} defines {name} as another type than Float; remove it first: "
-                    f"bcftools annotate -x FORMAT/{name}"
-                )
-
-    def _take_record(self, cells: list[str]) -> None:
-        assert self.samples is not None
-        where = ":".join(cells[:2])
-        if len(cells) != FIXED + len(self.samples):
-            raise ValueError(
-                f"{self.path}: the record at {where} has {len(cells)} columns, expected "
-                f"{FIXED + len(self.samples)} for {len(self.samples)} samples"
-            )
-        reason = self._left_out(cells)
-        if reason is not None:
-            if self.unsupported == "error" and "alternative" in reason:
-                raise ValueError(
-                    f"{self.path}: {where} has {reason}; split such records with "
-                    "bcftools norm -m -any, or pass --unsupported keep to leave them as they are"
-                )
-            self.n_left += 1
-            return
-        row = np.full(len(self.samples), np.nan)
-        for j, cell in enumerate(cells[FIXED:]):
-            row[j] = self._copies(cell.split(":", 1)[0], where, cells[0], j)
-        self.rows.append(row)
-        self.sites.append((cells[0], cells[2], ":".join((cells[0], cells[1], *cells[3:5]))))
-        self.records.append(self.n_records)
-
-    def _left_out(self, cells: list[str]) -> str | None:
-        """Why a record is no row of the matrix."""
-        if "," in cells[4]:
-            return f"{cells[4].count(',') + 1} alternative alleles ({cells[4]})"
-        if cells[4] == ".":
-            return "no alternative"
-        return None if cells[8].split(":")[0] == "GT" else "no GT"
-
-    def _copies(self, gt: str, where: str, chromosome: str, j: int) -> float:
-        call = self.known.get(gt)
-        if call is None:
-            call = self.known[gt] = read_call(gt)
-        if call.problem is not None:
-            assert self.samples is not None
-            if self.unsupported == "error":
-                raise ValueError(
-                    f"{self.path}: sample {self.samples[j]} at {where} has the call {gt!r}, "
-                    f"{call.problem}; correct it (bcftools +setGT makes such calls missing), or "
-                    "pass --unsupported keep to leave such calls as they are"
-                )
-            self.n_half += 1
-            # Neither known nor to be filled: it counts as a fill that is never written.
-            self.missing[len(self.rows), j] = 0
-        elif np.isnan(call.copies):
-            self.missing[len(self.rows), j] = call.ploidy
-        elif call.ploidy == 1:
-            self.haploid.add((chromosome, j))
-        return call.copies
-
-    def source(self, kind: type[VcfSource]) -> VcfSource:
-        if not self.samples:
-            raise ValueError(f"{self.path} has no samples, so there are no genotypes to fill")
-        if not self.rows:
-            raise ValueError(
-                f"{self.path} has no site with one alternative allele and genotypes (GT)"
-            )
-        ploidies = {
-            (i, j): 2 if n == 1 and (self.sites[i][0], j) not in self.haploid else n
-            for (i, j), n in self.missing.items()
-        }
-        notes = []
-        if self.n_left:
-            notes.append(f"{self.n_left} records without exactly one alternative are kept as is")
-        if self.n_half:
-            notes.append(f"{self.n_half} half-missing calls are kept as they are")
-        return kind(
-            self.path,
-            np.array(self.rows),
-            distinct_names([s[1] for s in self.sites], [s[2] for s in self.sites]),
-            distinct_names(self.samples),
-            np.array([s[0] for s in self.sites], dtype=object),
-            np.array(self.records, dtype=np.int64),
-            {spot: n for spot, n in ploidies.items() if n != 2},
-            notes,
-        )
+    @cached_property
+    def _plain(self) -> list[bytes]:
+        """By code, a whole call of a record that has GT alone."""
+        pairs = zip(self.texts, self.dosages, strict=True)
+        return [b":".join((text, one)) if one else text for text, one in pairs]
 
 
-def read_call(gt: str) -> Call:
-    """The meaning of a GT such as 0/1, 1|1, ./. or 0."""
-    alleles = re.split("[/|]", gt)
-    n_missing = alleles.count(".")
-    if n_missing == len(alleles):
-        return Call(np.nan, len(alleles), None)
-    if n_missing:
-        return Call(np.nan, len(alleles), "which is half missing")
-    if not all(allele in ("0", "1") for allele in alleles):
-        return Call(np.nan, len(alleles), "which names an allele that the site does not have")
-    return Call(2.0 * alleles.count("1") / len(alleles), len(alleles), None)
+def _added(keys: list[bytes], name: bytes) -> int:
+    """Where a key stands in FORMAT, at its end if it was not there."""
+    if name not in keys:
+        keys.append(name)
+    return keys.index(name)
 
 
-def _edited(line: str, calls: dict[int, tuple[str, str, str]]) -> str:
-    """A record with some calls replaced; DS and GP join its FORMAT where they are not in it."""
-    cells = line.split("\t")
-    keys = cells[8].split(":")
-    keys += [name for name in FIELDS if name not in keys]
-    cells[8] = ":".join(keys)
-    for j, values in calls.items():
-        parts = cells[FIXED + j].split(":")
-        parts += ["."] * (len(keys) - len(parts))
-        for name, value in zip(("GT", *FIELDS), values, strict=True):
-            parts[keys.index(name)] = value
-        cells[FIXED + j] = ":".join(parts)
-    return "\t".join(cells)
+def _with_dosages(cells: list[bytes], dosages: list[bytes], at: int) -> list[bytes]:
+    """Calls with their dosage, where there is one, as field `at`, unless they have it."""
+    found = []
+    for cell, one in zip(cells, dosages, strict=True):
+        missing = at - cell.count(b":")
+        found.append(cell + b":." * (missing - 1) + b":" + one if one and missing > 0 else cell)
+    return found
+
+
+def _with_info(info: bytes, n_filled: int, accuracy: float) -> bytes:
+    """INFO with the number of filled calls and how well the site is predicted."""
+    ours = [b"IMPUTED", b"DR2"]
+    kept = [part for part in info.split(b";") if part.split(b"=")[0] not in ours and part != b"."]
+    kept.append(f"IMPUTED={n_filled}".encode())
+    if np.isfinite(accuracy):
+        kept.append(f"DR2={accuracy:.3f}".encode())
+    return b";".join(kept)
+
+
+def _defines(line: bytes, name: str) -> bool:
+    column = "FORMAT" if name in FIELDS else "INFO"
+    return line.startswith(f"##{column}=<ID={name},".encode())
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns

@@ -3,49 +3,64 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .bgzf import BgzfWriter
 
+GZIP_MAGIC = b"\x1f\x8b"
+BCF_MAGIC = b"BCF"
 
-def lines_of(path: Path) -> Iterator[str]:
-    """Lines of a VCF or BCF file, as VCF text without line ends."""
-    if path.suffix.lower() == ".bcf":
-        reader = _cyvcf2(path).VCF(str(path))
-        yield from reader.raw_header.rstrip("\n").split("\n")
-        yield from (str(record).rstrip("\n") for record in reader)
-        return
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Lines of a VCF or BCF file, as VCF text without line ends.
+
+    What a file is, its first bytes say: a compressed file may be called .vcf, and a plain one
+    .vcf.gz.
+    """
+    with open(path, "rb") as file:
+        packed = file.read(2) == GZIP_MAGIC
+    opened: Any = gzip.open if packed else open
     try:
-        with opened(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        with opened(path, "rb") as file:
+            if file.read(3) == BCF_MAGIC:
+                yield from _bcf_lines(path)
+                return
+            file.seek(0)
             for line in file:
-                yield line.rstrip("\r\n")
-    except (gzip.BadGzipFile, EOFError) as error:
+                yield line.rstrip(b"\r\n")
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is not a complete compressed file: {error}") from None
 
 
-def write_lines(temporary: str, path: Path, lines: Iterator[str]) -> None:
+def _bcf_lines(path: Path) -> Iterator[bytes]:
+    reader = _cyvcf2(path).VCF(str(path))
+    yield from reader.raw_header.rstrip("\n").encode("utf-8", "surrogateescape").split(b"\n")
+    for record in reader:
+        yield str(record).rstrip("\n").encode("utf-8", "surrogateescape")
+
+
+def write_lines(temporary: str, path: Path, lines: Iterator[bytes]) -> None:
     """Write VCF text in the format that the name of `path` asks for."""
     suffix = path.suffix.lower()
     if suffix == ".bcf":
         _write_bcf(temporary, path, lines)
-        return
-    encoded = (f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
-    if suffix == ".gz":
+    elif suffix in (".gz", ".bgz"):
         with BgzfWriter(temporary) as packed:
-            for data in encoded:
-                packed.write(data)
-        return
-    with open(temporary, "wb") as file:
-        file.writelines(encoded)
+            for line in lines:
+                packed.write(line + b"\n")
+    else:
+        with open(temporary, "wb") as file:
+            file.writelines(line + b"\n" for line in lines)
 
 
-def _write_bcf(temporary: str, path: Path, lines: Iterator[str]) -> None:
+def _write_bcf(temporary: str, path: Path, lines: Iterator[bytes]) -> None:
     header: list[str] = []
     writer: Any = None
-    for line in lines:
+    for data in lines:
+        line = data.decode("utf-8", "surrogateescape")
         if line.startswith("#"):
             header.append(line)
             continue

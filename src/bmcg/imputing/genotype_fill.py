@@ -1,0 +1,147 @@
+"""Missing calls filled: the fit, and probabilities of the genotypes of what was missing."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..base import MEMORY_LIMIT
+from ..estimators import BMCG
+from ..observations import Observations
+from ..observations.labels import Labels
+from .genotypes import Array, Bools, FilledGenotypes, Genotypes
+from .haplotypes import BOTH, Columns
+from .left_out import LeftOut
+
+# Arrays of the size of the factors that a fit holds at its peak.
+HELD_ARRAYS = 8
+
+
+def fill_genotypes(
+    genotypes: Genotypes,
+    row_graph: Any = None,
+    col_graph: Any = None,
+    *,
+    names: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
+    **parameters: Any,
+) -> tuple[FilledGenotypes, BMCG | None]:
+    """Fill the missing calls.
+
+    Sites without any call stay missing: nothing is known of them. So do samples without any,
+    unless a graph of the samples tells of them.
+
+    Parameters
+    ----------
+    genotypes : Genotypes
+    row_graph, col_graph : sparse matrix, optional
+        Which sites, and which samples, are alike, shapes (m, m) and (n, n).
+    names : (ndarray or None, ndarray or None)
+        Of the sites and the samples, for the model to know its rows and columns by.
+    **parameters
+        Of `BMCG`; `rank` is as large as the matrix and a share of the memory permit by default.
+
+    Returns
+    -------
+    filled : FilledGenotypes
+    model : BMCG or None
+        Of allele shares at the sites and columns that have calls; None where nothing can be
+        filled.
+    """
+    columns = Columns.of(genotypes)
+    rows = np.asarray(np.isfinite(columns.values).any(axis=1))
+    seen = np.asarray(np.isfinite(genotypes.copies).any(axis=0)) | (col_graph is not None)
+    cols = seen[columns.sample]
+    wanted = genotypes.missing
+    _say_left(wanted, rows, seen)
+    wanted = wanted & rows[:, None] & seen
+    if not wanted.any():
+        return FilledGenotypes.nothing(genotypes.copies.shape), None
+    graphs = (
+        None if row_graph is None else sp.csr_array(row_graph)[rows][:, rows],
+        columns.graph(col_graph),
+    )
+    values = columns.values[np.ix_(rows, cols)]
+    if parameters.get("rank") is None:
+        parameters["rank"] = largest_rank(values.shape, parameters.get("posterior", "auto"))
+    observations = replace(
+        Observations.from_any(values),
+        row_labels=None if names[0] is None else Labels(names[0][rows], "row"),
+        col_labels=None if names[1] is None else Labels(columns.names(names[1])[cols], "column"),
+    )
+    model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, *graphs)
+    left = LeftOut.of(model, genotypes, columns, np.flatnonzero(rows), np.flatnonzero(cols))
+    return _filled(left, wanted), model
+
+
+def largest_rank(shape: tuple[int, int], posterior: str) -> int:
+    """Most components a fit may use: min(m, n), and a quarter of the memory limit."""
+    m, n = shape
+    numbers = MEMORY_LIMIT / 4 / 8 / HELD_ARRAYS / (m + n)
+    k = numbers if posterior in ("auto", "column") else np.sqrt(2.0 * numbers)
+    return int(max(1, min(m, n, k)))
+
+
+def _say_left(wanted: Bools, rows: Bools, seen: Bools) -> None:
+    sites = int((wanted.any(axis=1) & ~rows).sum())
+    if sites:
+        warnings.warn(
+            f"{sites} sites have no call at all: nothing is known of them, they stay missing",
+            stacklevel=3,
+        )
+    samples = int((wanted.any(axis=0) & ~seen).sum())
+    if samples:
+        warnings.warn(
+            f"{samples} samples have no call at all: they stay missing (a graph of the samples, "
+            "--col-graph, would tell of them)",
+            stacklevel=3,
+        )
+
+
+def _filled(left: LeftOut, wanted: Bools) -> FilledGenotypes:
+    """The wanted calls with their probabilities."""
+    genotypes, columns = left.genotypes, left.columns
+    m, n = genotypes.copies.shape
+    I, J = np.nonzero(wanted)
+    ploidy = genotypes.ploidy[I, J]
+    site = np.full(m, -1)
+    site[left.rows] = np.arange(len(left.rows))
+    chances = np.zeros((len(I), max(2, int(ploidy.max())) + 1))
+    on_first = np.zeros(len(I), dtype=bool)
+    place = _places(columns, left.cols, n)
+    phased = genotypes.split[J]
+    whole = np.flatnonzero(~phased)
+    i, j = site[I[whole]], place[0, J[whole]]
+    for at, k in left.by_kind(i, j):
+        chances[whole[at], : k + 1] = left.chances(i[at], j[at], k)
+    pairs = np.flatnonzero(phased)
+    if len(pairs):
+        p, q = (left.chances(site[I[pairs]], place[which, J[pairs]], 1)[:, 1] for which in (0, 1))
+        two = ploidy[pairs] == 2
+        chances[pairs[two], :3] = _of_pairs(p[two], q[two])
+        chances[pairs[~two], :2] = np.column_stack((1.0 - p[~two], p[~two]))
+        on_first[pairs] = p >= q
+    copies = np.arange(chances.shape[1])
+    mean = chances @ copies
+    std = np.sqrt(np.maximum(chances @ copies**2 - mean**2, 0.0))
+    return FilledGenotypes(
+        (m, n), I, J, mean, std, chances, ploidy, phased, on_first, left.accuracy()
+    )
+
+
+def _of_pairs(p: Array, q: Array) -> Array:
+    """Copies of two haplotypes that carry the allele with probabilities p and q."""
+    return np.column_stack(((1 - p) * (1 - q), p * (1 - q) + (1 - p) * q, p * q))
+
+
+def _places(columns: Columns, cols: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Columns of the fit that hold each sample's first and second haplotype, (2, n)."""
+    place = np.zeros((2, n), dtype=np.intp)
+    for which in (0, 1):
+        at = np.flatnonzero((columns.copy[cols] == which) | (columns.copy[cols] == BOTH))
+        place[which, columns.sample[cols[at]]] = at
+    return place
