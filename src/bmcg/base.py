@@ -94,7 +94,8 @@ class MatrixCompleter(BaseEstimator):
         return_std : bool
             Also return the standard deviation of a new observation.
         include_noise : bool
-            False for the standard deviation of the entry itself.
+            False for the standard deviation of the entry itself; its mean is another only where
+            the model has a range of values.
 
         Returns
         -------
@@ -103,7 +104,7 @@ class MatrixCompleter(BaseEstimator):
         std : likewise, only with `return_std`
         """
         i, j = self._pairs(rows, cols)
-        mean = like(self._mean(i, j), rows, cols)
+        mean = like(self._mean(i, j, include_noise), rows, cols)
         if not return_std:
             return mean
         return mean, like(np.sqrt(self._variance(i, j, include_noise)), rows, cols)
@@ -147,7 +148,7 @@ class MatrixCompleter(BaseEstimator):
     def _check_parameters(self, observations: Observations) -> None:
         """Raise before any work when a parameter makes no sense."""
 
-    def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+    def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool = True) -> Array:
         return self.fitted_.mean(i, j)
 
     def _variance(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool) -> Array:

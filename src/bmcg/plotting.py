@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .estimators import BMCG
-from .metrics import interval_calibration, pit
+from .metrics import coverage
 
 try:
     from matplotlib.axes import Axes
@@ -95,8 +95,7 @@ def pit_histogram(
     ax : matplotlib axis, optional
     """
     ax = _axis(ax)
-    mean, std = model.predict(rows, cols, return_std=True)
-    u = pit(values, mean, std)
+    u = model.predictive(rows, cols).pit(values)
     ax.hist(u, bins=BINS, range=(0, 1), density=True, color=LINE, edgecolor="white", linewidth=0.6)
     ax.axhline(1.0, color=WARM, linewidth=1.2)
     # What counts vary by where the distributions are right: two standard deviations.
@@ -113,10 +112,10 @@ def coverage_curve(
     Parameters as in `pit_histogram`.
     """
     ax = _axis(ax)
-    mean, std = model.predict(rows, cols, return_std=True)
-    found = interval_calibration(values, mean, std, levels=LEVELS)
+    predictive = model.predictive(rows, cols)
+    reached = [coverage(values, *predictive.interval(level)) for level in LEVELS]
     ax.plot([0, 1], [0, 1], color=WARM, linewidth=1.2)
-    ax.plot(found.levels, found.coverage, color=LINE, marker="o", ms=3.5)
+    ax.plot(LEVELS, reached, color=LINE, marker="o", ms=3.5)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     return _named(ax, "Coverage of intervals", "promised", "reached")

@@ -27,7 +27,7 @@ from ..kernels.threads import count_jobs, workers
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..observations.frames import like
-from ..posterior import Posterior
+from ..posterior import Posterior, Predictive
 from ..progress import fit_progress
 from ..serving import ServingModel
 from .sides import SideSpec, side_spec
@@ -71,8 +71,9 @@ class BMCG(CallbackSupport, ServingModel):
         strength. False keeps every graph at weight one and the ridge as given, which is the
         paper's model.
     value_range : None, "observed" or (low, high)
-        Range that an entry can take. Predictions, ends of intervals and draws outside it are
-        moved to its nearest end; deviations are those of the clipped Gaussian.
+        Range that a value can take. Centres of predictions are moved into it, and what lies
+        beyond an end is moved to that end, where distributions then have mass; means,
+        deviations, intervals, draws and scores are those of the clipped Gaussian.
     random_state : int, RandomState or None
         Seed of the start and of Monte Carlo draws. The same seed gives the same result with
         any number of threads.
@@ -264,6 +265,23 @@ class BMCG(CallbackSupport, ServingModel):
         i, j = self._pairs(rows, cols)
         low, high = self.fitted_.interval(i, j, level, include_noise)
         return like(low, rows, cols), like(high, rows, cols)
+
+    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Predictive:
+        """Predictive distributions of entries, to score values that the fit has not seen.
+
+        Parameters
+        ----------
+        rows, cols : array_like of positions or labels, shape (n_pairs,)
+        include_noise : bool
+            False for the entry itself rather than a noisy observation of it.
+
+        Returns
+        -------
+        Predictive
+            With `mean`, `std`, `interval(level)`, `log_density(values)` and `pit(values)`.
+        """
+        i, j = self._pairs(rows, cols)
+        return self.fitted_.predictive(i, j, include_noise)
 
     def sample(
         self,
@@ -477,6 +495,9 @@ class BMCG(CallbackSupport, ServingModel):
                 ConvergenceWarning,
                 stacklevel=user_level(),
             )
+
+    def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool = True) -> Array:
+        return self.fitted_.mean(i, j, include_noise)
 
     def _complete(self) -> Array:
         return self.fitted_.matrix()

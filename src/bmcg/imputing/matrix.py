@@ -12,7 +12,7 @@ from ..estimators import BMCG
 from ..estimators.scaling import ColumnScale, Scale, column_scale
 from ..observations import Observations
 from ..observations.labels import Labels
-from ..posterior.posterior import interval
+from ..posterior.predictive import interval
 
 Array = NDArray[np.float64]
 

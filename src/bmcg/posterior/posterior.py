@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.special
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +20,7 @@ from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from ..observations import View
 from .draws import Draws, batches
+from .predictive import Predictive
 from .side import HELD, SidePosterior, bias_precision
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Posterior:
     offset : float
         What every prediction starts from: the data's mean where the model has biases.
     limits : (float, float)
-        Range of an entry; the predictive Gaussian is clipped to it.
+        Range of a value; `Predictive` says what it does to the Gaussian.
     """
 
     family: Family
@@ -62,9 +62,16 @@ class Posterior:
         """1 / ⟨τ⟩ in the data's units, squared."""
         return self.scale**2 / float(self.tau.mean)
 
-    def mean(self, rows: Index, cols: Index) -> Array:
+    def predictive(self, rows: Index, cols: Index, include_noise: bool = True) -> Predictive:
+        """Distributions of new observations at paired positions, or of the entries themselves."""
+        std = np.sqrt(self._gaussian_variance(rows, cols, include_noise))
+        return Predictive(self._gaussian_mean(rows, cols), std, self.limits)
+
+    def mean(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Predictions at paired positions, shape (n_pairs,): ⟨u_i·v_j⟩, within the limits."""
-        return np.clip(self._gaussian_mean(rows, cols), *self.limits)
+        if not np.isfinite(self.limits).any():
+            return self._gaussian_mean(rows, cols)
+        return self.predictive(rows, cols, include_noise).mean
 
     def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
         U, V = self.rows.factors.mean, self.cols.factors.mean
@@ -74,14 +81,8 @@ class Posterior:
         return self.scale * out + self.offset
 
     def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
-        """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,).
-
-        Of the clipped Gaussian where the model has limits.
-        """
-        out = self._gaussian_variance(rows, cols, include_noise)
-        if not np.isfinite(self.limits).any():
-            return out
-        return clipped_variance(self._gaussian_mean(rows, cols), np.sqrt(out), self.limits)
+        """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
+        return self.predictive(rows, cols, include_noise).variance
 
     def _gaussian_variance(self, rows: Index, cols: Index, include_noise: bool) -> Array:
         out = np.empty(len(rows))
@@ -94,9 +95,7 @@ class Posterior:
         self, rows: Index, cols: Index, level: float, include_noise: bool
     ) -> tuple[Array, Array]:
         """Central intervals of the given probability, within the limits."""
-        std = np.sqrt(self._gaussian_variance(rows, cols, include_noise))
-        low, high = interval(self._gaussian_mean(rows, cols), std, level)
-        return np.clip(low, *self.limits), np.clip(high, *self.limits)
+        return self.predictive(rows, cols, include_noise).interval(level)
 
     def _spread(self, rows: Index, cols: Index) -> Array:
         """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
@@ -125,10 +124,14 @@ class Posterior:
 
     def matrix(self) -> Array:
         """Every entry's mean, shape (m, n)."""
-        out = self.rows.factors.mean @ self.cols.factors.mean.T
-        out *= self.scale
-        out += self.offset
-        return np.clip(out, *self.limits, out=out)
+        m, n = len(self.rows.factors.mean), len(self.cols.factors.mean)
+        cols = np.arange(n)
+        out = self.mean_block(np.arange(m), cols)
+        if np.isfinite(self.limits).any():
+            for at in _batches(m, n):
+                spread = np.sqrt(self.variance_block(np.arange(m)[at], cols, True))
+                out[at] = Predictive(out[at], spread, self.limits).mean
+        return out
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
@@ -147,7 +150,9 @@ class Posterior:
         out += self.offset
         if include_noise:
             out += np.sqrt(self.noise_variance) * rng.standard_normal(out.shape)
-        return np.clip(out, *self.limits, out=out)
+        if not np.isfinite(self.limits).any():
+            return out
+        return self.predictive(rows, cols, include_noise).place(out)
 
     def fold_in(self, new: View, pool: Workers, links: sp.csr_array | None = None) -> Factors:
         """Factors of rows that were not part of the fit, given the learned columns.
@@ -305,29 +310,3 @@ def _twice(k: int) -> Array:
 def _batches(n: int, width: int) -> list[slice]:
     step = max(1, BATCH // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-
-def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
-    """Central Gaussian interval of the given probability."""
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")
-    width = float(scipy.special.ndtri(0.5 + level / 2))
-    return mean - width * std, mean + width * std
-
-
-def clipped_variance(mean: Array, std: Array, limits: tuple[float, float]) -> Array:
-    """Variance of a Gaussian whose tails are moved to the ends of a range, shape of `mean`."""
-    std = np.maximum(std, np.finfo(float).tiny)
-    low, high = limits[0] - mean, limits[1] - mean
-    a, b = low / std, high / std
-    below, above = scipy.special.ndtr(a), scipy.special.ndtr(-b)
-    density_a, density_b = (np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) for x in (a, b))
-    low, high = (np.where(np.isfinite(x), x, 0.0) for x in (low, high))
-    first = low * below + high * above + std * (density_a - density_b)
-    second = (
-        low**2 * below
-        + high**2 * above
-        + std**2 * (1.0 - below - above)
-        + std * (low * density_a - high * density_b)
-    )
-    return np.maximum(second - first**2, 0.0)

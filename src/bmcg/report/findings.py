@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..estimators import BMCG
 from ..graphs.precision import Precision
-from ..metrics import coverage, gaussian_nlpd, homoscedastic_nlpd, mae, rmse
+from ..metrics import coverage, mae, rmse
 from .held_out import Entries, held_out
 
 LEVEL = 0.9
@@ -77,6 +77,7 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
         *_cold(model, 0),
         *_cold(model, 1),
         *_unused(model),
+        *(_outside(model, test) if test is not None else ()),
         *(_miscalibrated(model, test) if test is not None else ()),
         *(_needless(model, test, without) if test is not None and without is not None else ()),
     )
@@ -85,10 +86,13 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
 
 
 def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:
-    mean, std = model.predict(test.rows, test.cols, return_std=True)
-    low, high = model.predict_interval(test.rows, test.cols, LEVEL)
+    predictive = model.predictive(test.rows, test.cols)
+    mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
     spread = float(np.std(test.values))
-    gain = homoscedastic_nlpd(test.values, mean) - gaussian_nlpd(test.values, mean, std)
+    # The measure to beat: the same centres with the best deviation for all, found on these entries.
+    one = replace(predictive, spread=np.full(len(mean), rmse(test.values, predictive.centre)))
+    gains = predictive.log_density(test.values) - one.log_density(test.values)
+    gain = float(gains.mean())
     worth = "better" if gain > 0 else "no better"
     return (
         Number(
@@ -195,6 +199,17 @@ def _unused(model: BMCG) -> tuple[str, ...]:
         for side, weights in model.graph_weights_.items()
         for name, weight in weights.items()
         if name not in ("ridge", "features") and weight.share < UNUSED
+    )
+
+
+def _outside(model: BMCG, test: Entries) -> tuple[str, ...]:
+    low, high = model.fitted_.limits
+    beyond = int(((test.values < low) | (test.values > high)).sum())
+    if beyond == 0:
+        return ()
+    return (
+        f"{beyond} held-out entries lie outside the range of values, {low:g} to {high:g}, that the "
+        "model was given: no prediction reaches them.",
     )
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..observations.labels import Labels, as_label_array
+from ..posterior import Predictive
 from .model import ServingModel
 
 Array = NDArray[np.float64]
@@ -37,7 +38,12 @@ class Anyone:
     ) -> Any:
         """As `BMCG.predict`."""
         if not return_std:
-            return self._each(rows, cols, lambda model, i, j: (model.predict(i, j),), 1)[0]
+            return self._each(
+                rows,
+                cols,
+                lambda model, i, j: (model.predict(i, j, include_noise=include_noise),),
+                1,
+            )[0]
         return self._each(
             rows,
             cols,
@@ -55,6 +61,16 @@ class Anyone:
             lambda model, i, j: model.predict_interval(i, j, level, include_noise=include_noise),
             2,
         )
+
+    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Predictive:
+        """As `BMCG.predictive`."""
+
+        def parts(model: Any, i: Any, j: Any) -> tuple[Array, ...]:
+            found = model.predictive(i, j, include_noise=include_noise)
+            return found.location, found.spread
+
+        location, spread = self._each(rows, cols, parts, 2)
+        return Predictive(location, spread, self.model.fitted_.limits)
 
     def _each(
         self, rows: Any, cols: Any, ask: Callable[[Any, Any, Any], tuple[Array, ...]], n_parts: int

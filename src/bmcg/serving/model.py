@@ -110,7 +110,7 @@ class ServingModel(MatrixCompleter):
             _named(r, self.row_labels_),
             _named(c, self.col_labels_),
             rank + 1,
-            self.fitted_.mean(r, c),
+            self.fitted_.mean(r, c, include_noise),
             std,
             best[at, rank],
         )
