@@ -241,6 +241,8 @@ class BMCG(CallbackSupport, ServingModel):
         self._remember(observations)
         notes = {"row_features": rows.joined, "col_features": cols.joined}
         self.joined_ = {argument: note for argument, note in notes.items() if note}
+        codes = {"rows": rows.code, "cols": cols.code}
+        self.feature_codes_ = {side: code for side, code in codes.items() if code is not None}
         tasks = SweepTasks(owner, given, observations.values)
         self.fitted_ = self._run(observations, rows, cols, tasks)
         tasks.finish()

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from ..graphs import feature_graph, knn_graph, pattern_graph
 from ..graphs.adjacency import as_adjacency
 from ..graphs.precision import stack_graphs
-from ..graphs.table import encode_table
 from ..inference.fit import SideInput
 from ..observations import Observations
-from ..observations.frames import is_frame
-from ..observations.joining import by_position, join_table
 from ..observations.labels import Labels
+from ..serving.features import FeatureCode, in_order, learn_code, pattern_features
 
 Which = Literal["rows", "cols"]
 
@@ -31,12 +27,18 @@ class SideSpec:
     features : csr_array of shape (n, p) or None
     joined : str
         How the features were matched with the nodes, in words; empty without them.
+    code : FeatureCode or None
+        How the features were made of what was given.
     """
 
     def __init__(
-        self, graphs: dict[str, sp.csr_array], features: sp.csr_array | None, joined: str = ""
+        self,
+        graphs: dict[str, sp.csr_array],
+        features: sp.csr_array | None,
+        joined: str = "",
+        code: FeatureCode | None = None,
     ) -> None:
-        self.graphs, self.features, self.joined = graphs, features, joined
+        self.graphs, self.features, self.joined, self.code = graphs, features, joined, code
 
     @property
     def is_tied(self) -> bool:
@@ -67,14 +69,22 @@ def side_spec(graph: Any, features: Any, observations: Observations, side: Which
     n = observations.shape[0 if rows else 1]
     labels = observations.row_labels if rows else observations.col_labels
     word = "row" if rows else "col"
+    argument = f"{word}_features"
+    lines, note = None, ""
     if isinstance(features, str):
         if features != "pattern":
-            raise ValueError(f'{word}_features={features!r}: the only name it takes is "pattern"')
-        graphs = _graphs(graph, None, observations, side, n, labels, f"{word}_graph")
-        return SideSpec(graphs, pattern_features(observations, side), "the observation pattern")
-    lines, note = _in_order(features, n, labels, f"{word}_features")
+            raise ValueError(f'{argument}={features!r}: the only name it takes is "pattern"')
+    elif features is not None:
+        lines, note = in_order(features, labels, n, argument)
     graphs = _graphs(graph, lines, observations, side, n, labels, f"{word}_graph")
-    return SideSpec(graphs, _encoded(lines, f"{word}_features"), note)
+    if features is None:
+        return SideSpec(graphs, None)
+    if lines is None:
+        view = observations.by_row if rows else observations.by_col
+        F = pattern_features(view, observations.shape[1 if rows else 0])
+        return SideSpec(graphs, F, "the observation pattern", FeatureCode("pattern"))
+    code, F = learn_code(lines, argument)
+    return SideSpec(graphs, F, note, code)
 
 
 def _graphs(
@@ -102,47 +112,3 @@ def _graphs(
             for name, A in graph.items()
         }
     return {"graph": as_adjacency(graph, n, labels, argument)}
-
-
-def _in_order(features: Any, n: int, labels: Labels | None, argument: str) -> tuple[Any, str]:
-    """Features with one line for each node, in their order, and how they were matched."""
-    if features is None:
-        return None, ""
-    key = None
-    if isinstance(features, tuple) and len(features) == 2 and is_frame(features[0]):
-        features, key = features
-    if is_frame(features):
-        return join_table(features, labels, n, argument, key)
-    lines = features if sp.issparse(features) else np.asarray(features)
-    if len(lines.shape) != 2 or 0 in lines.shape:
-        raise ValueError(f"{argument} has shape {lines.shape}: pass one line of numbers a node")
-    return lines, by_position(lines.shape[0], n, argument)
-
-
-def _encoded(lines: Any, argument: str) -> sp.csr_array | None:
-    """Lines in order as the columns of a linear map, in units of their own size."""
-    if lines is None:
-        return None
-    if sp.issparse(lines):
-        F = sp.csr_array(lines, dtype=np.float64)
-    else:
-        F, _ = encode_table(lines)
-    if not np.isfinite(F.data).all():
-        raise ValueError(f"{argument} must be finite; mark missing values in a data frame")
-    return _scaled(F)
-
-
-def pattern_features(observations: Observations, side: Which) -> sp.csr_array:
-    """Which entries each node has, every line of unit length: implicit feedback, (n, p)."""
-    m, n = observations.shape
-    view = observations.by_row if side == "rows" else observations.by_col
-    shape = (m, n) if side == "rows" else (n, m)
-    counts: NDArray[np.int64] = np.diff(view.indptr)
-    data = np.repeat(1.0 / np.sqrt(np.maximum(counts, 1)), counts)
-    return sp.csr_array((data, view.indices, view.indptr), shape=shape)
-
-
-def _scaled(F: sp.csr_array) -> sp.csr_array:
-    """Features over the root mean square length of a line, so that one β suits any units."""
-    length = float(np.sqrt((F.data**2).sum() / max(F.shape[0], 1)))
-    return F / length if length > 0 else F

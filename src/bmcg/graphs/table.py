@@ -2,15 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..observations.labels import listed
+
 # Robust standard scores beyond it are pulled in: one outlier must not stretch all distances.
 SCORE_LIMIT = 5.0
+
+
+class ColumnCode(NamedTuple):
+    """How one column of a table becomes features.
+
+    Attributes
+    ----------
+    name : str
+    centre, spread : float
+        Of a column of numbers, whose feature is a standard score.
+    categories : tuple of str or None
+        Of a column of anything else, with an indicator for each.
+    """
+
+    name: str
+    centre: float = 0.0
+    spread: float = 0.0
+    categories: tuple[str, ...] | None = None
+
+    @property
+    def width(self) -> int:
+        """Features it makes; none where all known values were equal numbers."""
+        return int(self.spread > 0) if self.categories is None else len(self.categories)
+
+
+class TableCode(NamedTuple):
+    """Columns as standard scores and indicators, each with the same say in distances.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnCode
+    """
+
+    columns: tuple[ColumnCode, ...]
+
+    @classmethod
+    def learn(cls, frame: Any) -> TableCode:
+        """The code of a table; see `encode_table`."""
+        return cls(tuple(_column_code(name, *column) for name, column in _columns(frame).items()))
+
+    def encode(self, frame: Any) -> tuple[sp.csr_array, NDArray[np.bool_]]:
+        """Features of a table with these columns, and which lines have any value.
+
+        A category that the code does not know counts as missing.
+        """
+        columns = _columns(frame)
+        absent = [code.name for code in self.columns if code.name not in columns]
+        if absent:
+            raise ValueError(f"frame has no column {listed(absent)}; it has {listed([*columns])}")
+        n = len(next(iter(columns.values()))[0])
+        known = np.zeros(n, dtype=bool)
+        blocks = []
+        for code in self.columns:
+            values, missing = columns[code.name]
+            known |= ~missing
+            numbers = as_numbers(values, f"frame column {code.name!r}")
+            if (numbers is None) != (code.categories is not None):
+                expected = "numbers" if code.categories is None else "categories"
+                raise ValueError(f"frame column {code.name!r} held {expected} before")
+            blocks.append(
+                _indicators(values, missing, code) if numbers is None else _scores(numbers, code)
+            )
+        return sp.hstack(blocks, format="csr"), known
+
+    def to_json(self) -> list[Any]:
+        """Lists of plain values, for a model file."""
+        return [list(code) for code in self.columns]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> TableCode:
+        """The inverse of `to_json`."""
+        return cls(
+            tuple(
+                ColumnCode(name, centre, spread, None if names is None else tuple(names))
+                for name, centre, spread, names in stored
+            )
+        )
 
 
 def encode_table(frame: Any) -> tuple[sp.csr_array, NDArray[np.bool_]]:
@@ -28,15 +107,7 @@ def encode_table(frame: Any) -> tuple[sp.csr_array, NDArray[np.bool_]]:
     known : ndarray of bool, shape (n_lines,)
         Lines with at least one value.
     """
-    columns = _columns(frame)
-    n = len(next(iter(columns.values()))[0])
-    known = np.zeros(n, dtype=bool)
-    blocks = []
-    for name, (values, missing) in columns.items():
-        known |= ~missing
-        numbers = as_numbers(values, f"frame column {name!r}")
-        blocks.append(_indicators(values, missing) if numbers is None else _scores(numbers))
-    return sp.hstack(blocks, format="csr"), known
+    return TableCode.learn(frame).encode(frame)
 
 
 def as_numbers(values: NDArray[Any], argument: str) -> NDArray[np.float64] | None:
@@ -83,7 +154,7 @@ def _columns(frame: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]:
         ) from None
     if 0 in table.shape:
         raise ValueError(f"frame has shape {table.shape}: there is nothing to build a graph from")
-    return {name: _values(name, table.get_column(name)) for name in table.columns}
+    return {str(name): _values(name, table.get_column(name)) for name in table.columns}
 
 
 def _values(name: str, series: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -100,20 +171,29 @@ def _values(name: str, series: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np
     return values, missing
 
 
-def _scores(x: NDArray[np.float64]) -> sp.csr_array:
-    """Robust standard scores, shape (n, 1), or (n, 0) where all known values are equal."""
+def _column_code(name: str, values: NDArray[Any], missing: NDArray[np.bool_]) -> ColumnCode:
+    x = as_numbers(values, f"frame column {name!r}")
+    if x is None:
+        return ColumnCode(name, categories=tuple(sorted({str(v) for v in values[~missing]})))
     known = x[~np.isnan(x)]
     if len(known) == 0 or known.min() == known.max():
-        return sp.csr_array((len(x), 0))
-    low, centre, high = np.quantile(known, [0.25, 0.5, 0.75])
+        return ColumnCode(name)
+    low, centre, high = (float(q) for q in np.quantile(known, [0.25, 0.5, 0.75]))
     # The interquartile range of a normal distribution is 1.349 standard deviations.
-    spread = (high - low) / 1.349 or known.std()
-    score = np.clip((x - centre) / spread, -SCORE_LIMIT, SCORE_LIMIT)
+    return ColumnCode(name, centre, (high - low) / 1.349 or float(known.std()))
+
+
+def _scores(x: NDArray[np.float64], code: ColumnCode) -> sp.csr_array:
+    """Robust standard scores, shape (n, 1), or (n, 0) where they say nothing."""
+    if code.width == 0:
+        return sp.csr_array((len(x), 0))
+    score = np.clip((x - code.centre) / code.spread, -SCORE_LIMIT, SCORE_LIMIT)
     return sp.csr_array(np.nan_to_num(score, nan=0.0)[:, None])
 
 
-def _indicators(values: NDArray[Any], missing: NDArray[np.bool_]) -> sp.csr_array:
+def _indicators(values: NDArray[Any], missing: NDArray[np.bool_], code: ColumnCode) -> sp.csr_array:
     """One column for each category, shape (n, n_categories)."""
-    at = np.flatnonzero(~missing)
-    names, code = np.unique(np.asarray([str(v) for v in values[at]]), return_inverse=True)
-    return sp.csr_array((np.ones(len(at)), (at, code)), shape=(len(values), len(names)))
+    place = {name: at for at, name in enumerate(code.categories or ())}
+    found = [(i, place.get(str(values[i]), -1)) for i in np.flatnonzero(~missing)]
+    i, j = np.array([pair for pair in found if pair[1] >= 0], dtype=np.intp).reshape(-1, 2).T
+    return sp.csr_array((np.ones(len(i)), (i, j)), shape=(len(values), code.width))

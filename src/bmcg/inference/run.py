@@ -23,7 +23,7 @@ from .mark import Mark, SideMark
 from .pruning import drop, surplus
 from .rotation import rotate
 from .start import grow, initial_state
-from .state import State, side_lam
+from .state import State, side_lam, with_nodes
 from .strengths import SideModel, Strengths, learn_strengths, shares
 from .updates import FactorUpdate, Half, sweep
 
@@ -104,7 +104,8 @@ def run(
         loop = _Loop(sides[0], sides[1], settings, pool, offset, scale, callback, keep)
         if resume is not None:
             loop.restore(resume)
-        return loop.run(None if start is None else start.state)
+        nodes = [side.half.prior.n_nodes for side in sides]
+        return loop.run(None if start is None else with_nodes(start.state, *nodes))
 
 
 def biases_pay(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,3 +129,12 @@ def _extended(lam: Gamma, bias: Gamma | None) -> Gamma:
 def side_lam(state: State, side: str) -> Gamma:
     """q(λ) of every column of one side, "rows" or "cols"."""
     return _extended(state.lam, state.row_bias if side == "rows" else state.col_bias)
+
+
+def with_nodes(state: State, n_rows: int, n_cols: int) -> State:
+    """The state with a place for the weights of features, where these are nodes of their own."""
+    sides = [
+        replace(side, mean=np.pad(side.mean, ((0, max(n - len(side.mean), 0)), (0, 0))))
+        for side, n in ((state.rows, n_rows), (state.cols, n_cols))
+    ]
+    return replace(state, rows=sides[0], cols=sides[1])

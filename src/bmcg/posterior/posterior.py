@@ -20,6 +20,7 @@ from ..kernels.passes import Side
 from ..kernels.threads import Workers
 from ..observations import View
 from .draws import Draws, batches
+from .explained import explained
 from .predictive import Predictive
 from .side import HELD, SidePosterior, bias_precision
 
@@ -154,7 +155,13 @@ class Posterior:
             return out
         return self.predictive(rows, cols, include_noise).place(out)
 
-    def fold_in(self, new: View, pool: Workers, links: sp.csr_array | None = None) -> Factors:
+    def fold_in(
+        self,
+        new: View,
+        pool: Workers,
+        links: sp.csr_array | None = None,
+        features: sp.csr_array | None = None,
+    ) -> Factors:
         """Factors of rows that were not part of the fit, given the learned columns.
 
         Parameters
@@ -164,6 +171,8 @@ class Posterior:
         pool : Workers
         links : csr_array of shape (n, m), optional
             Weights of their edges to the fitted rows.
+        features : csr_array of shape (n, p), optional
+            Theirs, coded as those of the fitted rows.
 
         Returns
         -------
@@ -172,12 +181,18 @@ class Posterior:
         """
         side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
         lam, U = self.rows.lam, self.rows.factors.mean
-        prior, pull = (np.tile(part, (side.n, 1)) for part in self._lone_prior())
+        known = None if features is None else explained(self.rows, features)
+        rest = U if known is None else known.rest
+        prior, pull = (np.tile(part, (side.n, 1)) for part in self._lone_prior(rest))
         if links is not None:
             degree = np.asarray(links.sum(axis=1))[:, None]
             linked = degree > 0
             prior = np.where(linked, (degree + self.rows.precision.ridge) * lam, prior)
-            pull = np.where(linked, lam * (links @ U), pull)
+            pull = np.where(linked, lam * (links @ rest), pull)
+        if known is not None:
+            mean = known.expected + pull / prior
+            prior = 1.0 / (1.0 / prior + known.doubt[:, None] / lam)
+            pull = prior * mean
         if self.rows.constant >= 0:
             prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
         tau = float(self.tau.mean)
@@ -191,17 +206,20 @@ class Posterior:
         found = row_evidence(self.family, side, self.cols.factors, tau, prior, pull, biased)
         return found - side.counts * np.log(self.scale)
 
-    def _lone_prior(self) -> tuple[Array, Array]:
+    def _lone_prior(self, rest: Array | None = None) -> tuple[Array, Array]:
         """Prior precision of a row without edges, and that times its prior mean, (k,) each.
 
         Without a row graph these are ⟨λ⟩ and zero. With one, a row without edges would be left
-        with ridge·⟨λ⟩, next to nothing: mean and spread of the fitted rows stand in for it.
+        with ridge·⟨λ⟩, next to nothing: mean and spread of the fitted rows stand in for it, or
+        of what features leave of them, where the row's own features say the rest.
         """
         L, U = self.rows.precision, self.rows.factors
-        if not L.has_edges and L.ridge == 1.0 and self.rows.features is None:
-            return self.rows.lam, np.zeros(U.rank)
-        centre = U.mean.mean(axis=0)
-        spread = ((U.mean - centre) ** 2 + U.variances).mean(axis=0)
+        rest = U.mean if rest is None else rest
+        plain = L.ridge == 1.0 and self.rows.features is None
+        if not L.has_edges and (plain or rest is not U.mean):
+            return L.ridge * self.rows.lam, np.zeros(U.rank)
+        centre = rest.mean(axis=0)
+        spread = ((rest - centre) ** 2 + U.variances).mean(axis=0)
         precision = 1.0 / np.maximum(spread, 1.0 / HELD)
         return precision, precision * centre
 

@@ -13,8 +13,11 @@ from ..graphs.edges import edge_columns, edge_graph
 from ..kernels.grouping import transpose
 from ..kernels.threads import Workers
 from ..observations import Observations, View
+from ..observations.frames import eager, is_frame, numeric, row_index
+from ..observations.joining import join_table
 from ..observations.labels import Labels, as_label_array, factorise
 from ..posterior import Posterior
+from .features import named_by_table
 
 Array = NDArray[np.float64]
 Which = Literal["rows", "cols"]
@@ -30,11 +33,14 @@ class Newcomers(NamedTuple):
     labels : Labels or None
     links : csr_array of shape (p, m) or None
         Weights of their edges to the fitted rows.
+    features : csr_array of shape (p, n_features) or None
+        Coded as those of the fitted rows.
     """
 
     entries: View
     labels: Labels | None
     links: sp.csr_array | None
+    features: sp.csr_array | None = None
 
     @property
     def n(self) -> int:
@@ -45,18 +51,21 @@ class Newcomers(NamedTuple):
 def read_newcomers(
     observations: Any,
     edges: Any,
+    features: Any,
     which: Which,
     own: Labels | None,
     across: Labels | None,
     shape: tuple[int, int],
 ) -> Newcomers:
-    """Check new entries and links against the model.
+    """Check new entries, links and labels against the model; features stay as they are given.
 
     Parameters
     ----------
     observations : whatever `Observations.from_any` takes, or None
         Shape (p, n) for rows, (m, q) for columns; None where there are only links.
     edges : sparse or dense matrix of shape (p, m), edge list or frame, or None
+    features : whatever `in_order` takes, or None
+        Where nothing else is given its lines say who is new.
     which : {"rows", "cols"}
     own, across : Labels or None
         Of the fitted rows and columns; exchanged for columns.
@@ -64,12 +73,16 @@ def read_newcomers(
         Fitted rows and columns; exchanged for columns.
     """
     argument = "row_edges" if which == "rows" else "col_edges"
-    if observations is None and edges is None:
-        raise ValueError(f"observations and {argument} are both None: nothing is known")
     if observations is None:
-        labels, p = _named_by(edges, argument)
+        if edges is None and features is None:
+            raise ValueError(f"observations and {argument} are both None: nothing is known")
+        if edges is None:
+            labels, p = named_by_table(features, own)
+        else:
+            labels, p = _named_by(edges, own, argument)
         empty = View(np.zeros(p + 1, np.int64), np.empty(0, np.int32), np.empty(0))
-        return Newcomers(empty, labels, read_links(edges, labels, p, own, shape[0], argument))
+        links = None if edges is None else read_links(edges, labels, p, own, shape[0], argument)
+        return Newcomers(empty, labels, links)
     found = Observations.from_any(observations)
     if which == "cols":
         found = replace(
@@ -89,7 +102,7 @@ def read_newcomers(
 def fold_in(posterior: Posterior, new: Newcomers, pool: Workers, which: Which) -> Posterior:
     """The posterior with the newcomers as its rows (or columns)."""
     turned = posterior if which == "rows" else posterior.transposed()
-    folded = turned.with_rows(turned.fold_in(new.entries, pool, new.links))
+    folded = turned.with_rows(turned.fold_in(new.entries, pool, new.links, new.features))
     return folded if which == "rows" else folded.transposed()
 
 
@@ -101,6 +114,8 @@ def read_links(
     Parameters
     ----------
     edges : matrix of shape (p, m), or list, array or frame of lines (newcomer, fitted[, weight])
+        A frame with a column for each of some fitted nodes holds weights by label, a line for
+        each newcomer.
     new, fitted : Labels or None
         Names of both; positions where there are none.
     p, m : int
@@ -109,6 +124,9 @@ def read_links(
     """
     if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.shape == (p, m)):
         return _checked(edges, (p, m), argument)
+    if is_wide(edges, fitted):
+        assert fitted is not None
+        return _checked(_wide_links(edges, new, p, fitted, argument), (p, m), argument)
     first, second, weights = edge_columns(edges)
     # Names of newcomers and of fitted nodes may be the same: the pair says which is meant.
     sides = [
@@ -149,15 +167,39 @@ def _aligned(found: Observations, known: Labels | None, n: int, which: Which) ->
     return View(*transpose(*transpose(indptr, at[indices], values, n), found.shape[0]))
 
 
-def _named_by(edges: Any, argument: str) -> tuple[Labels | None, int]:
+def _named_by(edges: Any, own: Labels | None, argument: str) -> tuple[Labels | None, int]:
     """Newcomers of which only links are known."""
     if sp.issparse(edges) or (isinstance(edges, np.ndarray) and edges.shape[1] > 3):
         return None, edges.shape[0]
+    if is_wide(edges, own):
+        return row_index(edges), len(edges)
     first = edge_columns(edges)[0]
     if len(first) == 0:
         raise ValueError(f"{argument} is empty: nothing is known")
     labels = factorise(first, None, "row" if argument == "row_edges" else "column")[1]
     return labels, len(labels)
+
+
+def is_wide(edges: Any, fitted: Labels | None) -> bool:
+    """Whether a frame of links has columns that are named like fitted nodes."""
+    if fitted is None or not is_frame(edges):
+        return False
+    titles = as_label_array(list(eager(edges, "edges").columns))
+    return bool((fitted.find(titles) >= 0).any())
+
+
+def _wide_links(
+    edges: Any, new: Labels | None, p: int, fitted: Labels, argument: str
+) -> sp.csr_array:
+    """A frame of weights, newcomers by fitted nodes, put in the order of both."""
+    columns = eager(join_table(edges, new, p, argument).table, argument)
+    at = fitted.positions(as_label_array(list(columns.columns)), argument)
+    weights = np.column_stack(
+        [numeric(columns.get_column(name), argument) for name in columns.columns]
+    )
+    out = np.zeros((p, len(fitted)))
+    out[:, at] = np.nan_to_num(weights)
+    return sp.csr_array(out)
 
 
 def _checked(edges: Any, shape: tuple[int, int], argument: str) -> sp.csr_array:

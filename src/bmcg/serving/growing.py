@@ -12,16 +12,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..caller import user_level
-from ..graphs.precision import GraphStack, Precision, stack_graphs
+from ..graphs.precision import GraphStack, stack_graphs
 from ..inference.fit import SideInput
 from ..inference.state import Factors
+from ..inference.strengths import Strengths
 from ..kernels.threads import Workers
 from ..observations import Observations, View
 from ..observations.labels import Labels, listed
 from ..posterior import Posterior
+from ..posterior.side import SidePosterior
+from .features import pattern_features
 from .ranking import Seen
 
 Names = tuple[Labels | None, Labels | None]
+Sparse = tuple[sp.csr_array | None, sp.csr_array | None]
 WORDS = ("rows", "columns")
 
 
@@ -158,7 +162,8 @@ def grown(
     posterior: Posterior,
     together: Observations,
     shape: tuple[int, int],
-    links: tuple[sp.csr_array | None, sp.csr_array | None],
+    links: Sparse,
+    features: Sparse,
     pool: Workers,
 ) -> Posterior:
     """The posterior with the rows and columns that its fit did not have, folded in.
@@ -172,30 +177,57 @@ def grown(
         What the fit had.
     links : tuple of csr_array of shape (p, m) or None
         Weights of edges from new rows to fitted ones, and likewise of columns.
+    features : tuple of csr_array of shape (p, n_features) or None
+        Of new rows and of new columns, coded as those of the fit; patterns are made here.
     pool : Workers
     """
     m, n = shape
     if together.shape[0] > m:
-        posterior = _with_more_rows(posterior, _later(together.by_row, m, n), links[0], pool)
+        entries = _later(together.by_row, m, n)
+        posterior = _with_more_rows(posterior, entries, links[0], features[0], pool)
     if together.shape[1] > n:
         # All rows are known by now: columns have entries of old and of new ones.
         entries = _later(together.by_col, n, together.shape[0])
-        posterior = _with_more_rows(posterior.transposed(), entries, links[1], pool).transposed()
+        turned = _with_more_rows(posterior.transposed(), entries, links[1], features[1], pool)
+        posterior = turned.transposed()
     return posterior
 
 
-def as_input(L: Precision) -> SideInput:
+def as_input(side: SidePosterior) -> tuple[SideInput, Strengths]:
     """The prior of a fitted side, its graphs in one with the weights they ended with."""
-    if not L.has_edges:
-        return SideInput(stack_graphs([], L.n), L.ridge)
-    return SideInput(GraphStack(L.n, L.heads, L.tails, L.weights[None, :], ("graph",)), L.ridge)
+    L = side.precision
+    stack = stack_graphs([], L.n)
+    if L.has_edges:
+        stack = GraphStack(L.n, L.heads, L.tails, L.weights[None, :], ("graph",))
+    strengths = Strengths(np.ones(len(stack.names)), L.ridge, side.beta)
+    return SideInput(stack, L.ridge, side.features), strengths
+
+
+def with_patterns(
+    posterior: Posterior, together: Observations, sides: tuple[bool, bool]
+) -> Posterior:
+    """The posterior with the observation pattern as features of the sides that had it."""
+    m, n = together.shape
+    rows, cols = posterior.rows, posterior.cols
+    if sides[0]:
+        rows = replace(rows, features=pattern_features(together.by_row, n))
+    if sides[1]:
+        cols = replace(cols, features=pattern_features(together.by_col, m))
+    return replace(posterior, rows=rows, cols=cols)
 
 
 def _with_more_rows(
-    posterior: Posterior, entries: View, links: sp.csr_array | None, pool: Workers
+    posterior: Posterior,
+    entries: View,
+    links: sp.csr_array | None,
+    features: sp.csr_array | None,
+    pool: Workers,
 ) -> Posterior:
-    side, new = posterior.rows, posterior.fold_in(entries, pool, links)
-    old = side.factors
+    new = posterior.fold_in(entries, pool, links, features)
+    side, old = posterior.rows, posterior.rows.factors
+    F = side.features
+    if F is not None and features is not None:
+        F = sp.vstack((F, features), format="csr")
     factors = Factors(
         np.concatenate((old.mean, new.mean)),
         np.concatenate((old.cov, new.cov)),
@@ -213,7 +245,8 @@ def _with_more_rows(
         ("graph",),
     )
     precision = stack.precision([1.0], L.ridge)
-    return replace(posterior, rows=replace(side, factors=factors, precision=precision))
+    rows = replace(side, factors=factors, precision=precision, features=F)
+    return replace(posterior, rows=rows)
 
 
 def _later(view: View, first: int, width: int) -> View:

@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import copy
 import numbers
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import MatrixCompleter, locate
-from ..inference.fit import SideInput, Start
-from ..inference.weights import GraphWeight
+from ..base import locate
 from ..kernels.threads import workers
-from ..observations import Observations
 from ..observations.labels import Labels
 from ..posterior import Posterior
-from .folding import Which, fold_in, read_links, read_newcomers
-from .growing import (
-    WORDS,
-    as_fitted,
-    as_input,
-    check_same,
-    fingerprint,
-    grown,
-    merged,
-    newcomers,
-)
+from .features import pattern_features
+from .folding import Which, fold_in, read_newcomers
 from .ranking import SCORES, Recommendations, Score, Seen, best_columns
+from .updating import UpdatingModel
 
 
-class ServingModel(MatrixCompleter):
-    """Base of BMCG: what needs a fitted posterior, but not how it was fitted.
-
-    The observations of the fit stay in memory for `update`. A model file keeps only which
-    entries were observed, not their values: `recommend` leaves those out, and `update` asks
-    for the observations.
-    """
-
-    fitted_: Posterior
-    n_jobs: int | None
-    graph_weights_: dict[str, dict[str, GraphWeight]]
-    observations_: Observations | None
-    seen_: Seen
-    joined_: dict[str, str]
-    fingerprint_: str | None
-    folded_: bool
+class ServingModel(UpdatingModel):
+    """Base of BMCG: what needs a fitted posterior, but not how it was fitted."""
 
     def recommend(
         self,
@@ -122,23 +95,31 @@ class ServingModel(MatrixCompleter):
         col_edges: Any = None,
         *,
         side: Which = "rows",
+        row_features: Any = None,
+        col_features: Any = None,
     ) -> Self:
         """A model of rows (or columns) that were not part of the fit, without refitting.
 
-        Their factors follow from their own entries and from their links to fitted rows;
-        everything learned stays as it is. Newcomers without entries and links get what the
-        model expects of any row.
+        Their factors follow from their own entries, from their links to fitted rows and from
+        their features; everything learned stays as it is. Newcomers of which none of these is
+        known get what the model expects of any row.
 
         Parameters
         ----------
         observations : Observations, ndarray with NaN, sparse matrix or wide frame, optional
             Their entries, shape (p, n) for p rows, (m, q) for q columns. Columns are matched
             by label where the model and the observations have labels, else by position.
-        row_edges : sparse or dense matrix (p, m), or lines (new, fitted[, weight]), optional
-            Links of new rows to fitted ones, by label or position.
+        row_edges : sparse or dense matrix (p, m), frame, or lines (new, fitted[, weight]), optional
+            Links of new rows to fitted ones, by label or position. A frame may have the fitted
+            rows as its columns and the new ones as its lines.
         col_edges : likewise, optional
             For new columns.
         side : {"rows", "cols"}
+        row_features : array, sparse matrix, frame or (frame, key), optional
+            Of the new rows, with the columns that the fit was given; lines are found by label as
+            there. Where the fit took the observation pattern for features, so does this.
+        col_features : likewise, optional
+            For new columns.
 
         Returns
         -------
@@ -149,125 +130,22 @@ class ServingModel(MatrixCompleter):
         check_is_fitted(self, "fitted_")
         if side not in ("rows", "cols"):
             raise ValueError(f'side={side!r}: pass "rows" or "cols"')
-        edges, others = (row_edges, col_edges) if side == "rows" else (col_edges, row_edges)
-        if others is not None:
-            raise ValueError(f"side={side!r} takes {'row' if side == 'rows' else 'col'}_edges only")
+        given = {"rows": (row_edges, row_features), "cols": (col_edges, col_features)}
+        edges, features = given.pop(side)
+        for name, value in zip(("edges", "features"), *given.values(), strict=True):
+            if value is not None:
+                raise ValueError(f"side={side!r} takes {side[:3]}_{name} only")
         labels, shape = (self.row_labels_, self.col_labels_), self.shape_
         if side == "cols":
             labels, shape = labels[::-1], shape[::-1]
-        new = read_newcomers(observations, edges, side, *labels, shape)
-        if new.links is not None:
-            new = new._replace(links=self._as_strong(new.links, side))
+        new = read_newcomers(observations, edges, features, side, *labels, shape)
+        coded = self._coded(features, side, new.labels, new.n)
+        if coded is None and self._has_pattern(side):
+            coded = pattern_features(new.entries, shape[1])
+        new = new._replace(links=self._as_strong(new.links, side), features=coded)
         with workers(self.n_jobs) as pool:
             posterior = fold_in(self.fitted_, new, pool, side)
         return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
-
-    def update(
-        self, more: Any, *, observations: Any = None, row_edges: Any = None, col_edges: Any = None
-    ) -> Self:
-        """Go on learning from where the fit stands, with more observations.
-
-        The rank may fall but not rise, and graphs keep the weights they have; when the data
-        has grown much, fit again. An update with nothing new changes nothing.
-
-        Parameters
-        ----------
-        more : Observations, ndarray with NaN, sparse matrix or wide frame
-            New entries; a value given again replaces the old one. Rows and columns are matched
-            by label where the model and `more` have labels, else by position; those that the
-            model does not know are added after its own.
-        observations : likewise, optional
-            All that the model was fitted on. A model in memory has it; one that was loaded from
-            a file has not, but knows a fingerprint of it and refuses anything else.
-        row_edges : sparse or dense matrix (p, m), or lines (new, fitted[, weight]), optional
-            Links of the new rows to fitted ones, by label or position (counted from the first
-            new row).
-        col_edges : likewise, optional
-            For new columns.
-
-        Returns
-        -------
-        self
-            `n_sweeps_` and the traces are those of the update.
-        """
-        check_is_fitted(self, "fitted_")
-        if any("features" in weights for weights in self.graph_weights_.values()):
-            raise NotImplementedError(
-                "update cannot go on from a fit with features yet: fit all observations again"
-            )
-        old = self._fitted_observations(observations)
-        together = merged(old, more)
-        self._check_parameters(together)
-        links = self._new_links(together, {"rows": row_edges, "cols": col_edges})
-        if together.shape == old.shape and fingerprint(together) == fingerprint(old):
-            return self
-        with workers(self.n_jobs) as pool:
-            posterior = grown(self.fitted_, together, old.shape, links, pool)
-        inputs = [as_input(side.precision) for side in (posterior.rows, posterior.cols)]
-        self.fitted_ = self._resume(together, inputs[0], inputs[1], posterior.start())
-        self._remember(together)
-        return self
-
-    def _fitted_observations(self, given: Any) -> Observations:
-        """What the fit had: kept, or given again and compared with what is known of it."""
-        if self.folded_:
-            raise ValueError(
-                "this model came from fold_in and speaks of newcomers alone: update the model "
-                "that they were folded into"
-            )
-        if given is None:
-            if self.observations_ is None:
-                raise ValueError(
-                    "this model does not hold the observations it was fitted on (a model file "
-                    "keeps none): pass them too, update(more, observations=...)"
-                )
-            return self.observations_
-        old = as_fitted(given, (self.row_labels_, self.col_labels_), self.shape_)
-        check_same(old, self.seen_, self._fingerprint())
-        return replace(old, backend=self.frame_backend_)
-
-    def _fingerprint(self) -> str | None:
-        """Of the fit's observations, computed only when it is asked for."""
-        if self.observations_ is not None:
-            self.fingerprint_ = fingerprint(self.observations_)
-        return self.fingerprint_
-
-    def _new_links(
-        self, together: Observations, edges: dict[Which, Any]
-    ) -> tuple[sp.csr_array | None, sp.csr_array | None]:
-        """Edges from new rows, and from new columns, in the strength of the fit's own."""
-        found: list[sp.csr_array | None] = []
-        for axis, side in enumerate(edges):
-            argument, m = f"{side[:3]}_edges", self.shape_[axis]
-            p = together.shape[axis] - m
-            if edges[side] is None:
-                found.append(None)
-                continue
-            if p == 0:
-                raise ValueError(f"{argument}: more has no new {WORDS[axis]} to link")
-            names, own = newcomers(together, self.shape_, axis), self._labels(side)
-            links = read_links(edges[side], names, p, own, m, argument)
-            found.append(self._as_strong(links, side))
-        return found[0], found[1]
-
-    def _labels(self, side: Which) -> Labels | None:
-        return self.row_labels_ if side == "rows" else self.col_labels_
-
-    def _as_strong(self, links: sp.csr_array, side: Which) -> sp.csr_array | None:
-        strength = self._graph_strength(side)
-        return links * strength if strength else None
-
-    def _graph_strength(self, side: Which) -> float:
-        """What the fit multiplied the weights of a side's graphs with, those used on average."""
-        weights = self.graph_weights_[side]
-        graphs = [w.strength for name, w in weights.items() if name not in ("ridge", "features")]
-        used = [strength for strength in graphs if strength > 0]
-        return float(np.mean(used)) if used else float(not graphs)
-
-    def _resume(
-        self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
-    ) -> Posterior:
-        raise NotImplementedError
 
     def _with_newcomers(
         self, posterior: Posterior, labels: Labels | None, n: int, seen: Seen, side: Which
@@ -280,32 +158,6 @@ class ServingModel(MatrixCompleter):
         else:
             model.shape_, model.col_labels_ = (self.shape_[0], n), labels
             model.seen_ = seen.transposed(self.shape_[0])
-        return model
-
-    def _remember(self, observations: Observations) -> None:
-        super()._remember(observations)
-        self.observations_, self.fingerprint_, self.folded_ = observations, None, False
-        self.seen_ = Seen(*observations.by_row[:2])
-
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, header = super()._state()
-        arrays |= {"seen_indptr": self.seen_.indptr, "seen_indices": self.seen_.indices}
-        header |= {
-            "joined": self.joined_,
-            "fingerprint": self._fingerprint(),
-            "folded": self.folded_,
-        }
-        return arrays, header
-
-    @classmethod
-    def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
-        model = super()._from_state(arrays, header)
-        model.observations_ = None
-        # Files of earlier versions say none of these.
-        model.joined_ = header.get("joined", {})
-        model.fingerprint_ = header.get("fingerprint")
-        model.folded_ = header.get("folded", False)
-        model.seen_ = Seen(arrays["seen_indptr"], arrays["seen_indices"])
         return model
 
 
