@@ -16,12 +16,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reporting import ROOT, machine, table, write_page
 
-from . import genotypes, ratings
+from . import genotypes, ratings, wide
 from .measuring import Case, measure
 
 PAGE = ROOT / "docs" / "results" / "reading.md"
 KEPT = PAGE.with_suffix(".json")
-CASES: dict[str, Case] = {"ratings": ratings.CASE, "genotypes": genotypes.CASE}
+CASES: dict[str, Case] = {
+    "ratings": ratings.CASE,
+    "genotypes": genotypes.CASE,
+    "wide": wide.CASE,
+}
 
 HEAD = """# Reading files
 

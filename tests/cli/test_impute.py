@@ -239,6 +239,86 @@ def test_a_saved_model_predicts_what_was_filled(tmp_path):
     assert isinstance(load_model(model), BMCG)
 
 
+def test_a_model_of_scaled_columns_is_not_saved_in_units_that_are_not_the_tables(tmp_path):
+    _, cells, _ = sensors()
+    units = 10.0 ** np.arange(-2, 3)
+    cells = [[x and f"{float(x) * u:.6g}" for x, u in zip(c, units, strict=True)] for c in cells]
+    path = write(tmp_path / "in.csv", cells)
+    model = tmp_path / "model.safetensors"
+    command = ("impute", path, "--row", "id", "-o", tmp_path / "out.csv", "--save-model", model)
+    assert "--scale no" in refused(*command)
+    assert not model.exists()
+    assert call(*command, "--scale", "no").code == 0
+    assert model.exists()
+
+
+def test_a_column_in_another_unit_is_filled_in_its_own(tmp_path):
+    X, cells, gone = sensors(80)
+    units = 10.0 ** np.arange(-2, 3)
+    cells = [[x and f"{float(x) * u:.8g}" for x, u in zip(c, units, strict=True)] for c in cells]
+    ended = call(
+        "impute", write(tmp_path / "in.csv", cells), "--row", "id", "-o", tmp_path / "o.csv"
+    )
+    assert ended.code == 0, ended.err
+    error = numbers(tmp_path / "o.csv") / units - X
+    assert np.abs(error[gone]).max() < 1.0
+
+
+def test_columns_in_one_unit_are_filled_as_without_scaling(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 8)) * np.r_[np.ones(6), 0.05, 0.02]
+    X += 0.3 * rng.standard_normal(X.shape)
+    cells = [["" if rng.random() < 0.1 else f"{x:.3f}" for x in row] for row in X]
+    path = write(tmp_path / "in.csv", cells)
+    for name in ("auto", "no"):
+        call("impute", path, "--row", "id", "--scale", name, "-o", tmp_path / f"{name}.csv")
+    assert (tmp_path / "auto.csv").read_bytes() == (tmp_path / "no.csv").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["zoned", "dotted"])
+def test_times_may_have_zones_and_other_formats(tmp_path, form):
+    rng = np.random.default_rng(0)
+    wave = np.sin(np.arange(60) / 5)[:, None] + 0.02 * rng.standard_normal((60, 3))
+    lines = {"plain": ["t,a,b,c"], "zoned": ["t,a,b,c"], "dotted": ["t,a,b,c"]}
+    for i, row in enumerate(wave):
+        cells = ",".join(
+            "" if (i, j) in ((20, 0), (33, 2)) else f"{x:.4f}" for j, x in enumerate(row)
+        )
+        day, hour = 1 + i // 24, i % 24
+        lines["plain"].append(f"2024-05-{day:02d} {hour:02d}:00,{cells}")
+        zone = "+02:00" if i < 30 else "+00:00"
+        shifted = i + 2 if i < 30 else i
+        zoned = f"2024-05-{1 + shifted // 24:02d}T{shifted % 24:02d}:00{zone}"
+        lines["zoned"].append(f"{zoned},{cells}")
+        lines["dotted"].append(f"{day:02d}.05.2024 {hour:02d}:00,{cells}")
+    for name, text in lines.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(text) + "\n")
+    more = ("--time-format", "%d.%m.%Y %H:%M") if form == "dotted" else ()
+    args = ("--time", "t", "--scale", "no", "--std")
+    call("impute", tmp_path / "plain.csv", *args, tmp_path / "s1.csv", "-o", tmp_path / "o1.csv")
+    out = (tmp_path / "s2.csv", "-o", tmp_path / "o2.csv")
+    ended = call("impute", tmp_path / f"{form}.csv", *args, *out, *more)
+    assert ended.code == 0, ended.err
+    tables = [TextTable.read(tmp_path / name, ",") for name in ("o1.csv", "o2.csv")]
+    assert [t.texts(j) for t in tables[:1] for j in (1, 2, 3)] == [
+        t.texts(j) for t in tables[1:] for j in (1, 2, 3)
+    ]
+
+
+def test_rows_may_share_a_name_but_not_in_a_graph(tmp_path):
+    _, cells, _ = sensors()
+    path = write(tmp_path / "in.csv", cells)
+    path.write_text(path.read_text().replace("r7,", "r8,"))
+    model = tmp_path / "m.safetensors"
+    command = ("impute", path, "--row", "id", "-o", tmp_path / "out.csv", "--scale", "no")
+    ended = call(*command, "--save-model", model)
+    assert ended.code == 0, ended.err
+    assert "'r8'" in ended.err
+    assert load_model(model).row_labels_ is None
+    (tmp_path / "edges.csv").write_text("a,b\nr1,r2\n")
+    assert "'r8'" in refused(*command, "--force", "--row-graph", tmp_path / "edges.csv")
+
+
 def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path, monkeypatch):
     _, cells, _ = sensors(60, 8)
     path = write(tmp_path / "in.csv", cells)

@@ -196,6 +196,7 @@ def test_nothing_missing_is_a_copy(tmp_path):
         (["a,b", "1,"], ("--row", "zz"), "no column 'zz'"),
         (["a,b", ",", ","], ("--col-chain",), "every value is missing"),
         (["t,a,b", "soon,1,", "late,,2"], ("--time", "t"), "numbers or dates"),
+        (["t,a,b", "1,1,", ",,2"], ("--time", "t"), "time of row 2 is empty"),
         (["a,b", "1,"], ("--level", "1"), "probability"),
         (["a,b", "1,"], ("--row-chain", "--row-graph", "IN"), "give one"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -33,6 +34,10 @@ def find_graphs(
         rows = _chain(m, source.row_groups)
     if reading.time is not None:
         assert source.row_names is not None
+        empty = np.flatnonzero(source.row_names == "")
+        if len(empty):
+            where = f"--time {reading.time}: the time of row {empty[0] + 1}"
+            raise UserError(f"{where} is empty; every row needs one")
         rows = time_graph(parse_times(source.row_names, reading.time, reading.time_format))
     if alike.col_chain:
         cols = chain_graph(n)

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from ..estimators import BMCG
-from ..estimators.scaling import Scale
+from ..estimators.scaling import Scale, column_scale
 from ..imputing.annotated import AnnDataSource
 from ..imputing.columnar import ParquetSource
 from ..imputing.denoising import are_counts, denoise
@@ -75,9 +75,9 @@ def _fill(
 ) -> BMCG | None:
     """Fill the missing values and write all files; the model, None where none was needed."""
     if isinstance(source, VcfSource | PlinkSource):
-        model, filled = _genotypes(source, graphs, files, parameters)
+        filled, model = _genotypes(source, graphs, files, parameters)
     else:
-        model, filled = _entries(source, graphs, files, reading, scale, parameters)
+        filled, model = _entries(source, graphs, files, reading, scale, parameters)
     source.write(files.output, filled)
     wrote(files.output)
     if files.std is not None:
@@ -97,12 +97,12 @@ def _fill(
 
 def _genotypes(
     source: VcfSource | PlinkSource, graphs: list[Any], files: Files, parameters: dict[str, Any]
-) -> tuple[BMCG | None, Filled]:
+) -> tuple[Filled, BMCG | None]:
     """The missing calls; without a model where none can be filled."""
     filled, model = source.fill(*graphs, **parameters)
     if model is None and files.model is not None:
         raise UserError("--save-model: no call can be filled, so there is no model to save")
-    return model, filled
+    return filled, model
 
 
 def _entries(
@@ -112,27 +112,26 @@ def _entries(
     reading: Reading,
     scale: Scale,
     parameters: dict[str, Any],
-) -> tuple[BMCG | None, Filled]:
-    """The missing values; without a model where none was needed."""
-    values = source.values
-    missing = np.isnan(values)
+) -> tuple[Filled, BMCG | None]:
+    """The missing values, and the model; no model where nothing asks for one."""
+    values, missing = source.values, np.isnan(source.values)
     i, j = np.nonzero(missing)
-    model, filled = None, Filled(values.shape, i, j, np.empty(len(i)), np.empty(len(i)))
-    if missing.any() or files.model is not None:
-        if missing.all():
-            raise UserError(f"{files.table}: every value is missing, nothing can be learned")
-        _say_empty(source, missing, graphs)
-        if isinstance(source, (TextSource, ParquetSource)) and not reading.fit_outliers:
-            values = _without_outliers(source)
-        labels = _labels(source.row_names, "row"), _labels(source.col_names, "column")
-        learned = learn(values, *graphs, scale=scale, labels=labels, **parameters)
-        model, filled = learned.model, learned.predict(i, j)
-        if files.model is not None and not learned.scale.is_identity:
-            raise UserError(
-                "--save-model: these columns are in different units and were scaled for the fit, "
-                "but a model file has one unit for all; pass --scale no to save a model"
-            )
-    return model, filled
+    if len(i) == 0 and files.model is None:
+        return Filled(values.shape, i, j, np.empty(0), np.empty(0)), None
+    if missing.all():
+        raise UserError(f"{files.table}: every value is missing, nothing can be learned")
+    _say_empty(source, missing, graphs)
+    if isinstance(source, (TextSource, ParquetSource)) and not reading.fit_outliers:
+        values = _without_outliers(source)
+    labels = _labels(source, files.model is not None)
+    scaling = column_scale(values, scale, parameters["n_jobs"])
+    if files.model is not None and not scaling.is_identity:
+        raise UserError(
+            "--save-model: columns in different units are scaled for the fit, but a model file "
+            "has one unit for all; pass --scale no to save a model"
+        )
+    learned = learn(values, *graphs, scale=scaling, labels=labels, **parameters)
+    return learned.predict(i, j), learned.model
 
 
 def _denoise(
@@ -249,11 +248,17 @@ def _rank(model: BMCG) -> str:
     )
 
 
-def _labels(names: NDArray[Any] | None, side: str) -> Labels | None:
-    """Names for a model to know its rows or columns by, where they are distinct."""
-    if names is None or len(set(names.tolist())) < len(names):
-        return None
-    return Labels(as_whole_numbers(names), side)
+def _labels(source: Source, saved: bool) -> tuple[Labels | None, Labels | None]:
+    """Names for a model to know its rows and columns by, where they are distinct."""
+    found: list[Labels | None] = []
+    for names, side in ((source.row_names, "row"), (source.col_names, "column")):
+        try:
+            found.append(None if names is None else Labels(as_whole_numbers(names), side))
+        except ValueError as error:
+            found.append(None)
+            if saved:
+                say(f"--save-model: {error}: the model knows its {side}s by position")
+    return found[0], found[1]
 
 
 def _bands(source: Source, filled: Filled, level: float) -> pa.Table:

@@ -91,7 +91,7 @@ def learn(
     row_graph: Any = None,
     col_graph: Any = None,
     *,
-    scale: Scale = "auto",
+    scale: Scale | ColumnScale = "auto",
     labels: tuple[Labels | None, Labels | None] = (None, None),
     **parameters: Any,
 ) -> Learned:
@@ -100,7 +100,7 @@ def learn(
     Parameters
     ----------
     values, row_graph, col_graph, scale
-        As in `fill`.
+        As in `fill`; a scale may also be given as it is.
     labels : (Labels or None, Labels or None)
         Names that the model is to know its rows and columns by.
     **parameters
@@ -111,17 +111,18 @@ def learn(
     if np.isnan(values).all():
         raise ValueError("every value is missing: there is nothing to learn from")
     observations = Observations.from_any(values)
-    scaling = column_scale(values, scale, parameters.get("n_jobs"))
+    if not isinstance(scale, ColumnScale):
+        scale = column_scale(values, scale, parameters.get("n_jobs"))
     observations = replace(
         observations.with_values(
-            scaling.forward(values)[observations.row_indices, observations.col_indices]
+            scale.forward(values)[observations.row_indices, observations.col_indices]
         ),
         row_labels=labels[0],
         col_labels=labels[1],
     )
     # Neighbours in time or place are tied on purpose: their graph is taken at its word.
     model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, row_graph, col_graph)
-    return Learned(model, scaling)
+    return Learned(model, scale)
 
 
 def fill(

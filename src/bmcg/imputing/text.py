@@ -168,7 +168,8 @@ def _check_delimiter(path: Path, names: list[str], delimiter: str) -> None:
         return
     for other, word in ((";", "';'"), ("\t", "tab"), (",", "','"), ("|", "'|'")):
         if other != delimiter and other in names[0]:
+            renamed = "" if delimiter != "\t" else "give it a name that ends in .csv and "
             raise ValueError(
-                f"{path}: there is no {delimiter!r} in its line of titles, but {other!r} is: pass "
-                f"--delimiter {word}"
+                f"{path}: there is no {delimiter!r} in its line of titles, but {other!r} is: "
+                f"{renamed}pass --delimiter {word}"
             )
