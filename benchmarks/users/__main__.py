@@ -2,7 +2,7 @@
 
     BMCG_DATA=... python -m benchmarks.users [--biharmonic PYTHON] [PART ...]
 
-Parts are fold-in, recommend, pictures, large and vcf; all by default. Figures of other parts
+Parts are fold-in, recommend, pictures, large, holes and vcf; all by default. Figures of other parts
 stay as they were found last. Biharmonic inpainting needs an interpreter with scikit-image, which
 bmcg does not; `python -m venv` and `pip install scikit-image` make one.
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from reporting import ROOT, machine, write_page
 
-from . import fold_in_movielens, pictures, recommend_speed, vcf_acceptance
+from . import fold_in_movielens, holes, pictures, recommend_speed, vcf_acceptance
 
 PAGE = ROOT / "docs" / "results" / "users.md"
 KEPT = PAGE.with_suffix(".json")
@@ -39,6 +39,7 @@ PARTS = {
     "recommend": Part("Recommending from many items", lambda given: recommend_speed.page()),
     "pictures": Part("Pictures", lambda given: pictures.page(given.biharmonic)),
     "large": Part("A large picture", lambda given: pictures.large_page()),
+    "holes": Part("Holes in pictures", lambda given: holes.page()),
     "vcf": Part("Genotypes", lambda given: vcf_acceptance.page()),
 }
 

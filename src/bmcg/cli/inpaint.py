@@ -29,7 +29,9 @@ def inpaint(
     missing_color: Annotated[
         str | None,
         typer.Option(
-            metavar="C", help="Colour of missing pixels: black, #ff00ff, ...", show_default=False
+            metavar="C",
+            help="Colour of missing pixels: black, #ff00ff, ... or a grey level, 128.",
+            show_default=False,
         ),
     ] = None,
     tolerance: Annotated[

@@ -55,6 +55,8 @@ def inpaint_file(
         raise UserError("-o and --std-map are two files: give two names")
     picture = read_picture(path)
     gone = _missing(path, picture, missing, parameters["random_state"])
+    if keep_known and not gone.any():
+        raise UserError(f"{path}: no pixel is missing; --denoise cleans the known ones")
     if gone.all():
         raise UserError(f"{path}: every pixel is missing, there is nothing to fill it from")
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
@@ -70,13 +72,16 @@ def inpaint_file(
     if std_map is not None:
         write_levels(std_map, std, picture.top)
     score = _score(picture, filled, gone, missing)
-    typer.echo(f"{output}: {gone.sum()} of {gone.size} pixels filled{score}")
+    cleaned = "" if keep_known else ", the others cleaned"
+    typer.echo(f"{output}: {gone.sum()} of {gone.size} pixels filled{cleaned}{score}")
 
 
 def _missing(path: Path, picture: Picture, missing: Missing, seed: int) -> Bool:
     given = (missing.mask, missing.color, missing.drop)
     if sum(part is not None for part in given) > 1:
         raise UserError("--mask, --missing-color and --drop: give one of them")
+    if missing.tolerance and missing.color is None:
+        raise UserError("--tolerance is about --missing-color: give both, or neither")
     shape = picture.values.shape[:2]
     if missing.mask is not None:
         return read_mask(missing.mask, (shape[0], shape[1]))

@@ -87,28 +87,76 @@ def write_levels(path: Path, levels: Array, top: int) -> None:
 
 
 def read_mask(path: Path, shape: tuple[int, int]) -> Bool:
-    """Which pixels are missing: those that are light in the mask, shape (h, w)."""
-    mask = np.asarray(_open(path).convert("L"))
+    """Which pixels are missing: those that are light in the mask, shape (h, w).
+
+    Of black and one other level, such as masks of 0 and 1 have, the other is the light one;
+    otherwise what is lighter than half of white. A mask that marks no pixel, or all, is refused.
+    """
+    image = _open(path)
+    deep = image.mode.startswith("I")
+    mask = np.asarray(image if deep else image.convert("L"))
     if mask.shape != shape:
         raise ValueError(
             f"the mask {path} is {mask.shape[1]} x {mask.shape[0]} pixels, the picture "
             f"{shape[1]} x {shape[0]}: they must be of one size"
         )
-    return mask > 127
+    levels = np.unique(mask)
+    two = len(levels) == 2 and levels[0] == 0
+    light = mask > (0 if two else 32767 if deep else 127)
+    if not light.any():
+        raise ValueError(
+            f"the mask {path} marks no pixel: its levels are {_span(levels)}, and missing pixels "
+            "are white"
+        )
+    if light.all():
+        raise ValueError(
+            f"the mask {path} marks every pixel: its levels are {_span(levels)}, and known pixels "
+            "are black"
+        )
+    return np.asarray(light)
 
 
 def of_color(picture: Picture, color: str, tolerance: float) -> Bool:
-    """Which pixels have a colour, by name or as #rrggbb, shape (h, w)."""
+    """Which pixels have a colour, shape (h, w).
+
+    Parameters
+    ----------
+    picture : Picture
+    color : str
+        A name, #rrggbb, or a grey level as a number, in the picture's own units.
+    tolerance : float
+        How far each channel may be from it.
+    """
+    rgb = _channels(picture, color)
+    if picture.values.ndim == 2:
+        if len(set(rgb.tolist())) > 1:
+            raise ValueError(
+                f"the picture is grey and has no pixel of the colour {color}: give a grey level "
+                f"from 0 to {picture.top}, or a mask"
+            )
+        return np.asarray(np.abs(picture.values - rgb[0]) <= tolerance)
+    return np.asarray(np.abs(picture.values - rgb).max(axis=2) <= tolerance)
+
+
+def _channels(picture: Picture, color: str) -> Array:
+    """Red, green and blue in the picture's units, shape (3,)."""
     from PIL import ImageColor
 
+    if color.isdecimal():
+        if int(color) > picture.top:
+            raise ValueError(f"{color} is not a grey level of the picture: 0 to {picture.top} are")
+        return np.full(3, float(color))
     try:
-        rgb = np.array(ImageColor.getrgb(color)[:3], dtype=np.float64)
+        rgb = ImageColor.getrgb(color)[:3]
     except ValueError:
-        raise ValueError(f"{color!r} is not a colour; write a name or #rrggbb") from None
-    if picture.values.ndim == 2:
-        grey = rgb.mean() * picture.top / 255
-        return np.abs(picture.values - grey) <= tolerance
-    return np.asarray(np.abs(picture.values - rgb).max(axis=2) <= tolerance)
+        raise ValueError(
+            f"{color!r} is not a colour; write a name, #rrggbb or a grey level"
+        ) from None
+    return np.array(rgb, dtype=np.float64) * picture.top / 255
+
+
+def _span(levels: NDArray[Any]) -> str:
+    return str(levels[0]) if len(levels) == 1 else f"{levels[0]} to {levels[-1]}"
 
 
 def _open(path: Path) -> Any:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from ..estimators import BMCG
 from ..kernels.threads import Workers
 from ..observations import Observations, View
+from .fits import fit_whole
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -119,6 +120,8 @@ def learn_kinds(
     rng = np.random.default_rng(int(parameters["random_state"]))
     wanted = int(LEARN_FROM / (known.mean() * len(grid.steps)))
     rows = np.sort(rng.permutation(len(grid.corners))[:wanted])
+    # Inside a hole nothing is known, and nothing to learn.
+    rows = rows[known[grid.pixels(rows)].any(axis=1)]
     entries = known[grid.pixels(rows)].sum()
     n_kinds = int(np.clip(entries / (LEAST_PATCHES * len(grid.steps)), 1, KINDS))
     kind = _first_kinds(surface, rows, grid, n_kinds)
@@ -130,7 +133,7 @@ def learn_kinds(
         # A kind that lost its patches is dropped: the rest takes what it had.
         sets = [rows[kind == c] for c in np.unique(kind)]
         large = [few for few in sets if len(few) >= LEAST_PATCHES // 10] or [rows]
-        models = [BMCG(**parameters).fit(grid.observations(values, known, s)) for s in large]
+        models = [fit_whole(parameters, grid.observations(values, known, s)) for s in large]
     pool.close()
     return models
 

@@ -9,27 +9,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 from sklearn.exceptions import ConvergenceWarning
 
 from ..estimators import BMCG
 from ..graphs import chain_graph
 from ..kernels.threads import workers
+from .bands import Trial, expected_error, local_average, more_trials
 from .field import best_ratio, smooth_field
+from .fits import fit_whole, interrupts_heard
+from .gaps import halves, hold_out, independence
 from .patches import SIDE, apply_patches, covering_grid, kinds_of, learn_kinds
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-# Share of the known pixels on which predictions are judged, and how often the gaps are moved to
-# get as many.
-HELD_OUT, TRIES = 0.1, 30
 # Fewer known pixels than this teach nothing about texture.
 LEAST_KNOWN = 100
-# Pixels over which the judgement is averaged, and how many more the overall one counts for.
-REACH, STEADY = 12.0, 20.0
-# What must be left at most of the squared error for another prediction to come in.
-LEAST_GAIN = 0.95
+# What must be left at most of the squared error for another prediction to come in, and how many
+# standard errors of a share judged by n pixels, 1/√n, it must be below one.
+LEAST_GAIN, SURE = 0.95, 2.0
 # The largest part of a picture on which the surface's smoothness is chosen.
 CROP = 256
 # A patch has a level of its own (its bias) and few components; these settle in few sweeps.
@@ -99,7 +97,8 @@ def inpaint(
         raise ValueError("picture must be finite where it is known")
     values = np.where(seen, values, 0.0)
     parameters = PARAMETERS | more | {"random_state": random_state, "n_jobs": n_jobs}
-    found = _fill(values, seen, parameters)
+    with interrupts_heard():
+        found = _fill(values, seen, parameters)
     mean, std = (np.moveaxis(part, 0, 2) for part in (found.mean, found.std))
     if np.ndim(picture) == 2:
         mean, std = mean[:, :, 0], std[:, :, 0]
@@ -112,7 +111,8 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
         surface = np.stack([smooth_field(channel, known, 1e-2) for channel in values])
         spread = float(values[:, known].std())
         return Inpainted(surface, np.full(values.shape, spread), np.nan, ())
-    held = _hold_out(known, int(parameters["random_state"]))
+    rng = np.random.default_rng([int(parameters["random_state"]), 1])
+    held = hold_out(known, rng)
     kept = known & ~held
     ratios = [_chosen_ratio(channel, kept, held) for channel in values]
     surfaces = [_surfaces(values, seen, ratios) for seen in (kept, known)]
@@ -121,8 +121,21 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     trials, finals = (
         [surface, found[0], *lines] for surface, found in zip(surfaces, patches, strict=True)
     )
-    mean, std = _combine(values, held, trials, finals, (patches[0][1], patches[1][1]))
-    return Inpainted(mean, std, noise, tuple(model.rank_ for model in models))
+    tried, mean = _combine(values, known, held, trials, finals)
+    first = Trial(held, kept, _squared(surfaces[0] - values))
+
+    def errors_of_surface(seen: Bool) -> Array:
+        return _squared(_surfaces(values, seen, ratios) - values)
+
+    more = more_trials(known, first, errors_of_surface, rng)
+    variances = patches[0][1].mean(axis=0), patches[1][1]
+    error = expected_error(known, first, _squared(tried - values), more, variances)
+    return Inpainted(mean, np.sqrt(error), noise, tuple(model.rank_ for model in models))
+
+
+def _squared(error: Array) -> Array:
+    """Mean over the channels, (h, w)."""
+    return np.asarray((error**2).mean(axis=0))
 
 
 def _surfaces(values: Array, known: Bool, ratios: list[float]) -> Array:
@@ -155,33 +168,6 @@ def _patches(
     return fields, models, float(np.sqrt(noise))
 
 
-def _hold_out(known: Bool, seed: int) -> Bool:
-    """About a tenth of the known pixels, in gaps of the shape that the real ones have.
-
-    What predicts well between known neighbours may not do so across a scratch: the missing
-    pixels, moved elsewhere, lie on known ones. Of gaps too large for that, single pixels are
-    taken.
-    """
-    # A stream of its own: masks are drawn from the same seed, and must not foretell this.
-    rng = np.random.default_rng([seed, 1])
-    wanted = HELD_OUT * known.sum()
-    held = np.zeros_like(known)
-    for _ in range(TRIES):
-        moved = np.roll(
-            ~known, (rng.integers(known.shape[0]), rng.integers(known.shape[1])), (0, 1)
-        )
-        held |= known & moved
-        if held.sum() >= wanted:
-            break
-    if held.sum() > 2 * wanted or not held.any():
-        pool = held if held.any() else known
-        held = pool & (rng.random(known.shape) < wanted / pool.sum())
-    # A few pixels may leave none held out by chance.
-    if not held.any():
-        held.flat[np.flatnonzero(known)[0]] = True
-    return held
-
-
 def _chosen_ratio(channel: Array, kept: Bool, held: Bool) -> float:
     """Chosen on the part of the picture, no larger than `CROP`, that has most to say."""
     h, w = channel.shape
@@ -205,18 +191,14 @@ def _lines(values: Array, known: Bool, parameters: dict[str, Any]) -> list[Array
     chains = sp.csr_array(sp.kron(sp.eye_array(channels), chain_graph(w)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = BMCG(**parameters).fit(wide, chain_graph(h), chains)
+        model = fit_whole(parameters, wide, chain_graph(h), chains)
     return [model.complete().reshape(h, channels, w).transpose(1, 0, 2)]
 
 
 def _combine(
-    values: Array,
-    held: Bool,
-    trials: list[Array],
-    finals: list[Array],
-    variances: tuple[Array, Array],
+    values: Array, known: Bool, held: Bool, trials: list[Array], finals: list[Array]
 ) -> tuple[Array, Array]:
-    """The combination of least error around each pixel, and what error to expect there.
+    """The combination of least error around each pixel, without the held-out pixels and with them.
 
     Predictions come in one by one. With errors a of what there is and b of the next,
     w = ⟨a(a − b)⟩ / ⟨(a − b)²⟩ is the best weight of the next.
@@ -224,25 +206,30 @@ def _combine(
     Parameters
     ----------
     values : ndarray of shape (channels, h, w)
-    held : ndarray of bool, shape (h, w)
+    known, held : ndarray of bool, shape (h, w)
     trials, finals : list of ndarray, each (channels, h, w)
         Predictions without the held-out pixels, and with them.
-    variances : (ndarray, ndarray)
-        Of the patches, likewise: where they are less sure than around, errors are larger.
     """
+    # Errors go together within a gap: a weight fitted to a gap says nothing about its error
+    # there, so each half of the gaps is combined as the other half would have it.
+    half = halves(held)
+    enough = min(LEAST_GAIN, 1.0 - SURE / np.sqrt(independence(known & ~held)[held].sum()))
     tried, mean = trials[0], finals[0]
     for trial, final in zip(trials[1:], finals[1:], strict=True):
         a, b = tried - values, trial - values
-        gap = _around((a - b) ** 2, held)
-        weight = np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
-        both = (1 - weight) * tried + weight * trial
-        # The weights are fitted to the pixels that judge them: a small gain is none.
-        if _loss(both, values, held) > LEAST_GAIN * _loss(tried, values, held):
+        crossed = np.where(half, _weight(a, b, held & ~half), _weight(a, b, held & half))
+        both = (1 - crossed) * tried + crossed * trial
+        if _loss(both, values, held) > enough * _loss(tried, values, held):
             continue
+        weight = _weight(a, b, held)
         tried, mean = both, (1 - weight) * mean + weight * final
-    error = _around((tried - values) ** 2, held)
-    relative = variances[1] / np.maximum(_around(variances[0], held), 1e-12)
-    return mean, np.sqrt(error * np.clip(relative, 0.1, 10.0))
+    return tried, mean
+
+
+def _weight(a: Array, b: Array, held: Bool) -> Array:
+    """The best weight of a prediction with errors b next to one with errors a, (1, h, w)."""
+    gap = _around((a - b) ** 2, held)
+    return np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
 
 
 def _loss(found: Array, values: Array, held: Bool) -> float:
@@ -252,9 +239,5 @@ def _loss(found: Array, values: Array, held: Bool) -> float:
 def _around(what: Array, held: Bool) -> Array:
     """Average of `what` over held-out pixels nearby, all channels together, (1, h, w)."""
     mean = what.mean(axis=0)
-    overall = float(mean[held].mean())
-    count = gaussian_filter(held.astype(np.float64), REACH, mode="reflect")
-    total = gaussian_filter(np.where(held, mean, 0.0), REACH, mode="reflect")
-    # Some pixels' worth of the overall average settles places with few held-out pixels.
-    prior = STEADY / (2 * np.pi * REACH**2)
-    return ((total + prior * overall) / (count + prior))[None]
+    overall = float(mean[held].mean()) if held.any() else 0.0
+    return local_average(mean, held.astype(np.float64), overall)[None]
