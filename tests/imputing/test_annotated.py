@@ -142,6 +142,8 @@ def test_a_denoised_layer_stands_beside_the_counts(tmp_path):
     save(tmp_path / "in.h5ad", sp.csr_matrix(counts))
     command = ("impute", tmp_path / "in.h5ad", "--denoise", "-o", tmp_path / "out.h5ad")
     assert "--zeros-missing" in refused(*command, "--zeros-missing")
+    assert "--save-model" in refused(*command, "--save-model", tmp_path / "m.safetensors")
+    assert "--scale" in refused(*command, "--scale", "yes")
     ended = call(*command)
     assert ended.code == 0, ended.err
     assert "log(1 + counts" in ended.out

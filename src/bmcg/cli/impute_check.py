@@ -145,8 +145,11 @@ def check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
         raise UserError("--row-graph, --row-chain and --time: give one of them")
     if files.col_graph is not None and alike.col_chain:
         raise UserError("--col-graph and --col-chain: give one of them")
-    if reading.denoise and (files.std or files.bands):
-        raise UserError("--denoise replaces every value: --std and --bands are for filled ones")
+    if reading.denoise and (files.std or files.bands or files.model):
+        raise UserError(
+            "--denoise replaces every value, in units of its own: --std, --bands and --save-model "
+            "are for filled ones"
+        )
     return kind
 
 

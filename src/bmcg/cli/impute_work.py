@@ -143,6 +143,8 @@ def _denoise(
 ) -> BMCG:
     """Replace every value and write the file."""
     counts = are_counts(source.values)
+    if counts and scale != "auto":
+        raise UserError("--scale: counts are scaled by the noise of counting; leave it out")
     denoised, model = denoise(source.values, *graphs, scale=scale, **parameters)
     source.write_denoised(files.output, denoised)
     wrote(files.output)
