@@ -21,16 +21,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bmcg import Observations
+from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision, identity_precision
+from bmcg.inference.covariance import Diagonal
 from bmcg.inference.elbo import elbo
-from bmcg.inference.literal import LiteralState, expected_error, literal_sweep
+from bmcg.inference.paper import PaperState, expected_error
+from bmcg.inference.paper import algorithm_one as paper_sweep
 from bmcg.inference.rotation import rotate
+from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
 from bmcg.inference.state import Factors, Gamma, State
-from bmcg.inference.updates import Half, Prior, sweep
-from bmcg.kernels.passes import Side
-from bmcg.kernels.threads import Workers
+from bmcg.inference.updates import sweep
 from bmcg.linalg.engines import DenseEngine, DiagonalEngine
 from reporting import ROOT, machine, replace_section, table
 
@@ -52,8 +54,8 @@ class Problem:
     M: Array
     mask: Array
     truth: Array
-    rows: Half
-    cols: Half
+    rows: Side
+    cols: Side
 
 
 def draw(seed: int, graphs: bool, observed: float) -> Problem:
@@ -71,23 +73,23 @@ def draw(seed: int, graphs: bool, observed: float) -> Problem:
     found = Observations.from_any(np.where(mask, M, np.nan))
     halves = []
     for view, points in zip((found.by_row, found.by_col), places, strict=True):
-        pool = Workers(1)
-        side = Side(view.indptr, view.indices, view.values, pool)
+        pool = NumbaBackend(1)
+        side = SparseRows(view.indptr, view.indices, view.values, pool)
         if graphs:
             adjacency: sp.csr_array = knn_graph(points, n_neighbors=5)
             engine = DenseEngine(pool)
             prior = engine.prepare(graph_precision(adjacency, 1e-6))
-            halves.append(Half(side, prior, engine))
+            halves.append(Side(side, prior, engine))
         else:
-            bare = DiagonalEngine()
-            halves.append(Half(side, bare.prepare(identity_precision(len(points))), bare))
+            bare = DiagonalEngine(pool)
+            halves.append(Side(side, bare.prepare(identity_precision(len(points))), bare))
     return Problem(M, mask.astype(float), truth, halves[0], halves[1])
 
 
-def paper_sweep(problem: Problem, state: State) -> State:
+def algorithm_one(problem: Problem, state: State) -> State:
     """One pass of the paper's Algorithm 1, with the moments that the bound needs."""
     L_r, L_c = (half.prior.precision.toarray() for half in (problem.rows, problem.cols))
-    literal = LiteralState(
+    literal = PaperState(
         state.rows.mean,
         state.cols.mean,
         *(np.stack([np.diag(c) for c in F.cov.T]) for F in (state.rows, state.cols)),
@@ -96,11 +98,11 @@ def paper_sweep(problem: Problem, state: State) -> State:
         float(state.tau.shape),
         float(state.tau.rate),
     )
-    new = literal_sweep(literal, problem.M, problem.mask, L_r, L_c, PRIOR)
+    new = paper_sweep(literal, problem.M, problem.mask, L_r, L_c, PRIOR)
     sides = [
         Factors(
             F,
-            np.stack([np.diag(C) for C in S], axis=1),
+            Diagonal(np.stack([np.diag(C) for C in S], axis=1)),
             float(-np.linalg.slogdet(S)[1].sum()),
             np.diag([f @ L @ f + np.trace(C @ L) for f, C in zip(F.T, S, strict=True)]),
         )
@@ -124,7 +126,7 @@ def rescaled_sweep(problem: Problem, state: State) -> State:
 
 
 SCHEDULES: dict[str, Callable[[Problem, State], State]] = dict(
-    zip(NAMES, (paper_sweep, joint_sweep, rescaled_sweep), strict=True)
+    zip(NAMES, (algorithm_one, joint_sweep, rescaled_sweep), strict=True)
 )
 
 

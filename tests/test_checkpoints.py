@@ -18,7 +18,7 @@ from bmcg import BMCG, load_model
 from bmcg.files import checkpoints
 from bmcg.files.storage import CHECKPOINT, CheckpointError, read_tensors
 from bmcg.graphs import chain_graph, knn_graph
-from bmcg.inference import run as loop
+from bmcg.inference import variational as loop
 
 M, N = 24, 18
 KINDS = {

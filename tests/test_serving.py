@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bmcg import BMCG, Observations, load_model
 from bmcg.graphs import chain_graph
-from bmcg.kernels.top import keep_best
+from bmcg.serving.top import keep_best
 
 FAMILIES = ["column", "row", "joint"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -217,3 +218,23 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path, model):
     model.save(tmp_path / "m")
     (tmp_path / "plain").touch()
     assert (tmp_path / "m").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("family", "bound", "means", "deviations"),
+    [
+        ("column", -152.90752787905708, 8.438292445670161, 13.502250384360082),
+        ("row", -124.91839718224065, 8.01415224120309, 12.553758561680601),
+        ("joint", -151.98688545073335, 8.363609758433874, 13.211288276604748),
+    ],
+)
+def test_models_of_an_earlier_version_load_and_predict_the_same(family, bound, means, deviations):
+    """Files that commit ab55c8f wrote, with what it predicted."""
+    model = load_model(Path(__file__).parent / "data" / f"ab55c8f-{family}.safetensors")
+    at = np.indices(model.shape_).reshape(2, -1)
+    mean, std = model.predict(*at, return_std=True)
+    assert model.elbo_trace_[-1] == bound
+    assert mean.sum() == pytest.approx(means, rel=1e-12)
+    assert std.sum() == pytest.approx(deviations, rel=1e-12)
+    assert model.selection_.holds == "not recorded"
+    assert model.sample(*at, random_state=0).shape == (1, mean.size)

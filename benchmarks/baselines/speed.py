@@ -26,10 +26,10 @@ from benchmarks.peers.__main__ import PYTHON, environment, export, run_peer
 from benchmarks.reporting import ROOT, machine, table, write_page
 
 from bmcg import datasets
+from bmcg.backends import count_jobs
 from bmcg.baselines import BMCGPGAMP, BPMF, GRALS, MCOnGraphs, bpmf
 from bmcg.datasets import Dataset
 from bmcg.files.storage import write_atomically
-from bmcg.kernels.threads import count_jobs
 from bmcg.metrics import rmse
 
 PAGE = ROOT / "docs" / "results" / "baseline-speed.md"

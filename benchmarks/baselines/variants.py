@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmcg.backends import SparseRows
 from bmcg.base import MatrixCompleter
 from bmcg.baselines import GPMF, METHODS, VBMC
 from bmcg.datasets import Dataset
 from bmcg.inference.state import Gamma
-from bmcg.kernels.passes import Side
 from bmcg.observations import Observations
 
 
@@ -48,9 +48,9 @@ def _reading_test_positions(data: Dataset) -> type[MatrixCompleter]:
     views = cycle((everything.by_row, everything.by_col))
 
     class TestPositions(GPMF):
-        def _score(self, side: Side, U: Any, V: Any, graph: Any) -> Any:
+        def _score(self, side: SparseRows, U: Any, V: Any, graph: Any) -> Any:
             view = next(views)
-            wider = Side(view.indptr, view.indices, view.values, side.pool)
+            wider = SparseRows(view.indptr, view.indices, view.values, side.backend)
             return super()._score(wider, U, V, graph)
 
     TestPositions.__init__ = GPMF.__init__  # type: ignore[method-assign]

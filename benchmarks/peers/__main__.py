@@ -23,9 +23,9 @@ from benchmarks.reporting import ROOT, write_page
 from benchmarks.speed.time_to_accuracy import warm_up
 from benchmarks.speed.traces import trace_fit
 
+from bmcg.backends import count_jobs
 from bmcg.datasets import Dataset
 from bmcg.inference.fit import Settings
-from bmcg.kernels.threads import count_jobs
 
 from .environment import PYTHON, environment, export, run_peer
 from .outcomes import Cell, Cells, Outcome

@@ -11,12 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.families import Family
-from bmcg.inference.run import root_mean_square
-from bmcg.inference.updates import Half
-from bmcg.kernels.passes import Side
-from bmcg.kernels.threads import Workers
+from bmcg.inference.side import Side
+from bmcg.inference.variational import root_mean_square
 from bmcg.linalg.engines import EngineName, choose_engine
 from bmcg.observations import Observations, View
 
@@ -47,13 +46,13 @@ def make_half(
     graph: sp.csr_array | None,
     family: Family,
     rank: int,
-    pool: Workers,
+    pool: NumbaBackend,
     *,
     scale: float = 1.0,
     ridge: float = 1e-6,
     engine: EngineName = "auto",
     seed: int = 0,
-) -> Half:
+) -> Side:
     """One side as a fit sees it, its prior prepared.
 
     Parameters
@@ -62,7 +61,7 @@ def make_half(
     graph : csr_array of shape (n, n) or None
     family : {"column", "row", "joint"}
     rank : int
-    pool : Workers
+    pool : NumbaBackend
     scale : float
         What the values are divided by.
     ridge : float
@@ -75,8 +74,8 @@ def make_half(
     precision = stack.precision(strengths, 1.0 if graph is None else ridge)
     chosen = choose_engine(engine, precision, family, rank, pool, seed)
     values = view.values if scale == 1.0 else view.values / scale
-    side = Side(view.indptr, view.indices, values, pool)
-    return Half(side, chosen.prepare(precision), chosen)
+    side = SparseRows(view.indptr, view.indices, values, pool)
+    return Side(side, chosen.prepare(precision), chosen)
 
 
 def make_halves(
@@ -84,8 +83,8 @@ def make_halves(
     graphs: tuple[sp.csr_array | None, sp.csr_array | None],
     family: Family,
     rank: int,
-    pool: Workers,
-) -> tuple[Half, Half]:
+    pool: NumbaBackend,
+) -> tuple[Side, Side]:
     """Both sides, values over their root mean square."""
     scale = root_mean_square(observations.values)
     views = (observations.by_row, observations.by_col)

@@ -16,11 +16,12 @@ from benchmarks.reporting import table
 from threadpoolctl import threadpool_limits
 
 from bmcg import datasets
-from bmcg.inference.families import Family, outer_packed
+from bmcg.backends import NumbaBackend, count_jobs
+from bmcg.backends.packed import outer_packed
+from bmcg.inference.families import Family
+from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
-from bmcg.inference.updates import Half, Prior, sweep
-from bmcg.kernels import passes
-from bmcg.kernels.threads import Workers, count_jobs
+from bmcg.inference.updates import sweep
 from bmcg.linalg.engines import SparseEngine
 
 from .common import make_halves, product_rate
@@ -33,31 +34,31 @@ SINGLE = ', storage="float32"'
 REPEATS = 25
 
 
-def calls(half: Half, pool: Workers) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+def calls(half: Side, pool: NumbaBackend) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
     """One call of every kernel on one side, inputs drawn at random."""
     rng = np.random.default_rng(0)
-    side, n_other = half.side, int(half.side.indices.max()) + 1
+    side, n_other = half.entries, int(half.entries.indices.max()) + 1
     F, X = rng.standard_normal((n_other, RANK)), rng.standard_normal((side.n, RANK))
     S = outer_packed(F)
     many = rng.standard_normal((side.n, RANK, 8))
-    blocks = passes.gram_blocks(side, F)
+    blocks, _ = pool.gram_and_sums(side, F)
     blocks[:, np.cumsum(np.arange(RANK) + 1) - 1] += 1.0
     return {
-        "row_sums": (passes.row_sums, (side, S)),
-        "row_sums, float32": (passes.row_sums, (side, S.astype(np.float32))),
-        "gram_blocks": (passes.gram_blocks, (side, F)),
-        "weighted_sums": (passes.weighted_sums, (side, F)),
-        "gram_product": (passes.gram_product, (side, F, X)),
-        "squared_error": (passes.squared_error, (side, X, F)),
-        "block_product": (passes.block_product, (pool, blocks, X)),
-        "block_products": (passes.block_products, (pool, blocks, many)),
-        "lower_products": (passes.lower_products, (pool, blocks, many)),
-        "invert_blocks": (passes.invert_blocks, (pool, blocks)),
-        "cholesky_blocks": (passes.cholesky_blocks, (pool, blocks)),
+        "row_sums": (pool.row_sums, (side, S)),
+        "row_sums, float32": (pool.row_sums, (side, S.astype(np.float32))),
+        "gram_and_sums": (pool.gram_and_sums, (side, F)),
+        "weighted_sums": (pool.weighted_sums, (side, F)),
+        "gram_product": (pool.gram_product, (side, F, X)),
+        "squared_error": (pool.squared_error, (side, X, F)),
+        "block_product": (pool.block_product, (blocks, X)),
+        "block_product, many": (pool.block_product, (blocks, many)),
+        "lower_products": (pool.lower_products, (blocks, many)),
+        "invert_blocks": (pool.invert_blocks, (blocks,)),
+        "cholesky_blocks": (pool.cholesky_blocks, (blocks,)),
     }
 
 
-def kernel_rows(half: Half, pool: Workers, rate: float) -> list[list[str]]:
+def kernel_rows(half: Side, pool: NumbaBackend, rate: float) -> list[list[str]]:
     """A line for each kernel."""
     rows = []
     for name, (function, arguments) in calls(half, pool).items():
@@ -82,7 +83,7 @@ def kernel_rows(half: Half, pool: Workers, rate: float) -> list[list[str]]:
     return rows
 
 
-def measure_sweep(family: Family, rows: Half, cols: Half) -> tuple[float, Tally, tuple[int, int]]:
+def measure_sweep(family: Family, rows: Side, cols: Side) -> tuple[float, Tally, tuple[int, int]]:
     """The fastest of several sweeps: seconds, where they went, steps of both solves."""
     state = initial_state(rows, cols, family, RANK, 0)
     for _ in range(3):
@@ -120,15 +121,15 @@ def breakdown(seconds: float, tally: Tally, rate: float) -> list[list[str]]:
     return rows
 
 
-def in_single(half: Half) -> Half:
+def in_single(half: Side) -> Side:
     """The same side with its moments stored in float32."""
-    return replace(half, side=replace(half.side, storage=np.float32))
+    return replace(half, entries=replace(half.entries, storage=np.float32))
 
 
 def sweep_lines(
     family: Family,
     note: str,
-    halves: tuple[Half, Half],
+    halves: tuple[Side, Side],
     seconds: float,
     tally: Tally,
     steps: tuple[int, int],
@@ -154,7 +155,7 @@ def sweep_lines(
 def section(n_jobs: int | None = None) -> str:
     """The tables in Markdown."""
     threads = count_jobs(n_jobs)
-    pool = Workers(threads)
+    pool = NumbaBackend(threads)
     data = datasets.load_movielens_1m()
     graphs = (data.row_graph, data.col_graph)
     found: dict[tuple[Family, str], tuple[float, Tally, tuple[int, int]]] = {}

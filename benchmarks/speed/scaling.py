@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from benchmarks.reporting import ROOT, table
 
+from bmcg.backends import count_jobs, open_backend
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Progress, Settings, SideInput
-from bmcg.inference.run import run
-from bmcg.kernels.threads import count_jobs, workers
+from bmcg.inference.variational import run
 
 from .synthetic import power_law_observations, ring_graph
 
@@ -83,8 +83,8 @@ def measure(size: Size) -> Point:
         if progress.rank == size.rank:
             clock.append(progress.seconds)
 
-    with workers(size.n_jobs) as pool:
-        run(observations, sides[0], sides[1], settings, pool=pool, callback=note)
+    with open_backend(size.n_jobs) as pool:
+        run(observations, sides[0], sides[1], settings, backend=pool, callback=note)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return Point(float(np.diff(clock).min()), peak, len(observations))
 

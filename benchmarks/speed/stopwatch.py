@@ -7,40 +7,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from bmcg.inference import design, families
-from bmcg.kernels import passes
-from bmcg.linalg import system
+from bmcg.backends import NumbaBackend
 from bmcg.linalg.engines import SparseEngine
 
-# Floating-point operations of one call, from its arguments. Symmetric blocks count once.
+# Floating-point operations of one call of a back end, from its arguments. Symmetric blocks count
+# once.
 OPERATIONS: dict[str, Callable[..., float]] = {
-    "row_sums": lambda side, S: len(side.indices) * S.shape[1],
-    "gram_blocks": lambda side, F: len(side.indices) * F.shape[1] * (F.shape[1] + 1),
+    "row_sums": lambda side, S, *_: len(side.indices) * S.shape[1],
+    "gram_and_sums": lambda side, F, *_: len(side.indices) * F.shape[1] * (F.shape[1] + 3),
     "weighted_sums": lambda side, F, *_: 2 * len(side.indices) * F.shape[1],
+    "affine_sums": lambda side, F, *_: 2 * len(side.indices) * F.shape[1],
     "gram_product": lambda side, F, X: 4 * len(side.indices) * F.shape[1],
-    "squared_error": lambda side, U, V: len(side.indices) * (2 * U.shape[1] + 3),
-    "block_product": lambda pool, B, X: 2 * X.size * X.shape[1],
-    "block_products": lambda pool, B, X: 2 * X.size * X.shape[1],
-    "lower_products": lambda pool, L, X: X.size * X.shape[1],
-    "invert_blocks": lambda pool, P: len(P) * rank(P) ** 3,
-    "cholesky_blocks": lambda pool, P: len(P) * rank(P) ** 3 / 3,
-}
-
-# The same of what is not a pass over a side: where it is used, and its operations.
-ELSEWHERE: dict[str, tuple[ModuleType, Callable[..., float]]] = {
-    "gram_and_sums": (
-        design,
-        lambda side, F: len(side.indices) * F.shape[1] * (F.shape[1] + 3),
-    ),
-    "second_moments": (design, lambda pool, F, C, *_: 2 * C.size),
-    "expected_trace": (families, lambda pool, G, F, C: 4 * G.size),
-    "precision_blocks": (system, lambda pool, tau, G, own, lam: G.size + 2 * len(G) * len(lam)),
+    "squared_error": lambda side, U, V, *_: len(side.indices) * (2 * U.shape[1] + 3),
+    "block_product": lambda B, X, *_: 2 * X.size * X.shape[1],
+    "lower_products": lambda L, X: X.size * X.shape[1],
+    "invert_blocks": lambda P: len(P) * rank(P) ** 3,
+    "cholesky_blocks": lambda P: len(P) * rank(P) ** 3 / 3,
+    "second_moments": lambda F, C, *_: 2 * C.size,
+    "expected_trace": lambda G, F, C: 4 * G.size,
+    "precision_blocks": lambda tau, G, own, lam: G.size + 2 * len(G) * len(lam),
 }
 
 
@@ -81,19 +71,24 @@ def stopwatch() -> Iterator[Tally]:
     """Count every pass and every sparse factor within the block."""
     tally = Tally()
     timed = {
-        name: tally.timed(name, getattr(passes, name), count) for name, count in OPERATIONS.items()
+        name: _counted(tally, name, getattr(NumbaBackend, name), count)
+        for name, count in OPERATIONS.items()
     }
     columns = tally.timed(
         "sparse factor and inverse",
         SparseEngine.columns,
-        lambda engine, prior, D, lam: engine.symbolic.flops * len(lam),
+        lambda engine, prior, D, lam, *_: engine.symbolic.flops * len(lam),
     )
     with ExitStack() as patches:
-        patches.enter_context(patch.multiple(passes, **timed))
-        for name, (module, count) in ELSEWHERE.items():
-            counted = tally.timed(name, getattr(module, name), count)
-            patches.enter_context(patch.object(module, name, counted))
+        patches.enter_context(patch.multiple(NumbaBackend, **timed))
         patches.enter_context(
             patch.object(SparseEngine, "columns", lambda *arguments: columns(*arguments))
         )
         yield tally
+
+
+def _counted(
+    tally: Tally, name: str, method: Callable[..., Any], count: Callable[..., float]
+) -> Any:
+    timed = tally.timed(name, method, lambda backend, *arguments: count(*arguments))
+    return lambda *arguments, **options: timed(*arguments, **options)

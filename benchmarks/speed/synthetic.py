@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
-from bmcg.kernels.grouping import transpose
 from bmcg.observations import Observations, View
+from bmcg.observations.grouping import transpose
 
 PLANTED_RANK = 8
 

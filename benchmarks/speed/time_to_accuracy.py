@@ -14,7 +14,7 @@ from bmcg.datasets import Dataset
 from bmcg.graphs.precision import graph_precision
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.fit import Settings
-from bmcg.inference.literal import LiteralState, literal_sweep
+from bmcg.inference.paper import PaperState, algorithm_one
 from bmcg.inference.updates import Prior
 
 from .traces import Trace, trace_fit
@@ -122,7 +122,7 @@ def dense_seconds(data: Dataset, ridge: float) -> float:
     L = [graph_precision(graph, ridge).toarray() for graph in (data.row_graph, data.col_graph)]
     rng, k = np.random.default_rng(0), DENSE_COLUMNS
     m, n = observations.shape
-    state = LiteralState(
+    state = PaperState(
         rng.standard_normal((m, k)),
         rng.standard_normal((n, k)),
         np.stack([np.eye(m)] * k),
@@ -135,7 +135,7 @@ def dense_seconds(data: Dataset, ridge: float) -> float:
     seconds = []
     for _ in range(DENSE_SWEEPS):
         begin = time.perf_counter()
-        state = literal_sweep(state, M, mask, L[0], L[1], Prior())
+        state = algorithm_one(state, M, mask, L[0], L[1], Prior())
         seconds.append(time.perf_counter() - begin)
     return min(seconds) / k
 

@@ -9,13 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bmcg.backends import open_backend
 from bmcg.datasets import Dataset
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import design
 from bmcg.inference.fit import Progress, Settings, SideInput
-from bmcg.inference.run import root_mean_square, run
 from bmcg.inference.state import State
-from bmcg.kernels.threads import workers
+from bmcg.inference.variational import root_mean_square, run
 from bmcg.metrics import rmse
 
 Array = NDArray[np.float64]
@@ -62,14 +62,14 @@ def trace_fit(data: Dataset, settings: Settings, *, ridge: float, n_jobs: int | 
         notes.append((now - begin - paused, rmse(data.test_values, found), progress.rank))
         paused += time.perf_counter() - now
 
-    with workers(n_jobs) as pool:
+    with open_backend(n_jobs) as pool:
         sides = [
             _side(graph, size, ridge)
             for graph, size in zip(
                 (data.row_graph, data.col_graph), observations.shape, strict=True
             )
         ]
-        fit = run(observations, sides[0], sides[1], settings, pool=pool, callback=note)
+        fit = run(observations, sides[0], sides[1], settings, backend=pool, callback=note)
     total = time.perf_counter() - begin - paused
     seconds, errors, ranks = (np.asarray(part) for part in zip(*notes, strict=True))
     return Trace(seconds, errors, ranks, total, fit.converged)

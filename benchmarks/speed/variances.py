@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from threadpoolctl import threadpool_limits
 
-from bmcg.inference.run import root_mean_square
+from bmcg.backends import NumbaBackend, count_jobs
+from bmcg.backends.packed import packed_diagonal
+from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
-from bmcg.inference.updates import Half, Prior, sweep
-from bmcg.kernels.reference import packed_diagonal
-from bmcg.kernels.threads import Workers, count_jobs
+from bmcg.inference.updates import sweep
+from bmcg.inference.variational import root_mean_square
 from bmcg.linalg.cg import conjugate_gradient
 from bmcg.linalg.monte_carlo import MonteCarloEngine
 
@@ -44,7 +45,7 @@ def nearest_neighbours(n: int, seed: int, n_jobs: int) -> sp.csr_array:
     return sp.csr_array(sp.csr_array(A).maximum(sp.csr_array(A.T)))
 
 
-def exact_variances(half: Half, D: Array, lam: Array, nodes: NDArray[np.int64]) -> Array:
+def exact_variances(half: Side, D: Array, lam: Array, nodes: NDArray[np.int64]) -> Array:
     """(Q_r⁻¹)_ii of the nodes for every column, by solves to a residual of 1e-10."""
     out = np.empty((len(nodes), len(lam)))
     for r in range(len(lam)):
@@ -66,7 +67,7 @@ def exact_variances(half: Half, D: Array, lam: Array, nodes: NDArray[np.int64]) 
 def section(n_jobs: int | None = None, nodes: int = NODES, observed: int = OBSERVED) -> str:
     """The table in Markdown."""
     threads = count_jobs(n_jobs)
-    pool = Workers(threads)
+    pool = NumbaBackend(threads)
     observations = power_law_observations(observed, nodes, COLUMNS)
     graph = nearest_neighbours(nodes, 0, threads)
     scale = root_mean_square(observations.values)
@@ -105,13 +106,13 @@ def section(n_jobs: int | None = None, nodes: int = NODES, observed: int = OBSER
 
 
 def line(
-    half: Half,
+    half: Side,
     D: Array,
     lam: Array,
     chosen: NDArray[np.int64],
     exact: Array,
     count: int,
-    pool: Workers,
+    pool: NumbaBackend,
 ) -> list[str]:
     """Errors with so many draws."""
     engine = MonteCarloEngine(pool, 0, count)

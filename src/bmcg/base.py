@@ -78,8 +78,10 @@ class MatrixCompleter(BaseEstimator):
         m, n = observations.shape
         A = self._adjacency(row_graph, m, observations.row_labels, "row_graph")
         B = self._adjacency(col_graph, n, observations.col_labels, "col_graph")
+        fitted = self._fit(observations, A, B)
+        # Nothing is set before the fit stands: old factors never get new labels.
         self._remember(observations)
-        self.fitted_ = self._fit(observations, A, B)
+        self.fitted_ = fitted
         return self
 
     def predict(

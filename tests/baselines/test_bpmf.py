@@ -7,6 +7,8 @@ import pytest
 import scipy.linalg
 
 from bmcg import Observations
+from bmcg.backends import NumbaBackend
+from bmcg.backends.packed import pack
 from bmcg.baselines import BPMF
 from bmcg.baselines.alternating import sides
 from bmcg.baselines.bpmf import (
@@ -16,9 +18,6 @@ from bmcg.baselines.bpmf import (
     draw_side,
     draw_wishart,
 )
-from bmcg.kernels.draws import draw_rows
-from bmcg.kernels.reference import pack
-from bmcg.kernels.threads import Workers
 
 from .planted import as_nan, observe
 
@@ -29,7 +28,7 @@ def test_a_draw_has_the_mean_and_the_root_of_the_covariance(k, n):
     rng = np.random.default_rng(k * n)
     A = rng.standard_normal((n, k, k + 2))
     P, h, z = A @ A.transpose(0, 2, 1), rng.standard_normal((n, k)), rng.standard_normal((n, k))
-    found = draw_rows(Workers(2), pack(P), h, z)
+    found = NumbaBackend(2).draw_rows(pack(P), h, z)
     for i in range(n):
         root = np.linalg.cholesky(P[i])
         expected = np.linalg.solve(P[i], h[i]) + scipy.linalg.solve_triangular(
@@ -39,7 +38,9 @@ def test_a_draw_has_the_mean_and_the_root_of_the_covariance(k, n):
 
 
 def test_a_precision_that_is_not_positive_definite_is_seen():
-    assert np.isnan(draw_rows(Workers(1), -np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)))).all()
+    assert np.isnan(
+        NumbaBackend(1).draw_rows(-np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1)))
+    ).all()
 
 
 def test_the_conditional_of_a_row_is_the_closed_form():
@@ -50,7 +51,7 @@ def test_the_conditional_of_a_row_is_the_closed_form():
     X, F, alpha = as_nan(observations), rng.standard_normal((5, 3)), 1.7
     mu, root = rng.standard_normal(3), rng.standard_normal((3, 5))
     Lam = root @ root.T
-    side = sides(observations, 1.0, Workers(1))[0]
+    side = sides(observations, 1.0, NumbaBackend(1))[0]
     means = draw_side(side, F, (mu, Lam), alpha, None)
     draws = np.stack([draw_side(side, F, (mu, Lam), alpha, rng) for _ in range(4000)])
     for i in range(6):
@@ -114,7 +115,7 @@ def test_stationary_moments_are_those_of_the_posterior():
     weights /= weights.sum()
     assert 1 / np.sum(weights**2) > 5000
 
-    views = sides(Observations.from_any(X), 1.0, Workers(1))
+    views = sides(Observations.from_any(X), 1.0, NumbaBackend(1))
     U, V = rng.standard_normal((2, 1)), rng.standard_normal((2, 1))
     draws = []
     for _ in range(4000):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bmcg.backends import SparseRows, open_backend
 from bmcg.baselines import BMCGPGAMP
 from bmcg.baselines.message_passing import (
     Entries,
@@ -13,8 +14,6 @@ from bmcg.baselines.message_passing import (
     start_messages,
     update_precision,
 )
-from bmcg.kernels.passes import Side
-from bmcg.kernels.threads import workers
 
 from .planted import as_nan, observe, smooth_matrix
 
@@ -28,14 +27,14 @@ def problem(seed=0, m=15, n=25, rank=2, noise=0.2, share=0.6):
 
 @pytest.fixture
 def pool():
-    with workers(1) as pool:
+    with open_backend(1) as pool:
         yield pool
 
 
 def entries_of(pool, Y, seen, sparse=True):
     cols, rows = np.nonzero(seen.T)
     indptr = np.concatenate(([0], np.cumsum(np.bincount(cols, minlength=Y.shape[1]))))
-    side = Side(indptr, rows.astype(np.int32), Y.T[cols, rows], pool)
+    side = SparseRows(indptr, rows.astype(np.int32), Y.T[cols, rows], pool)
     return Entries(side, len(Y), sparse)
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.baselines import GPMF, GRALS
 from bmcg.baselines.gpmf import factor_covariance, posterior_covariance
 from bmcg.graphs.precision import graph_precision
-from bmcg.kernels.passes import Side
-from bmcg.kernels.threads import Workers
 
 from .planted import observe, random_graph
 
@@ -68,7 +67,7 @@ def test_posterior_covariance_is_that_of_the_dense_inverse():
     rng = np.random.default_rng(4)
     precision = graph_precision(random_graph(rng, 25, 40), 1e-2)
     D = rng.uniform(0.0, 2.0, (25, 3))
-    none = Side(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), Workers(1))
+    none = SparseRows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), NumbaBackend(1))
     found = posterior_covariance(precision, D, none, 0, 2000)
     dense = np.mean([np.linalg.inv(precision.toarray() + np.diag(d)) for d in D.T], axis=0)
     expected = dense[precision.heads, precision.tails]

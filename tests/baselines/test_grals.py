@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
+from bmcg.backends import NumbaBackend
 from bmcg.baselines import GRALS
 from bmcg.baselines.alternating import (
     Grams,
@@ -17,8 +18,6 @@ from bmcg.baselines.alternating import (
     sides,
 )
 from bmcg.baselines.grals import weighted_precision
-from bmcg.kernels.grams import gram_and_sums
-from bmcg.kernels.threads import Workers
 
 from .planted import laplacian, observe, random_graph, smooth_matrix
 
@@ -55,13 +54,13 @@ def test_the_objective_never_rises_and_is_the_one_defined(seed):
 
 
 def from_grams(side, F):
-    return Grams(side, F, *gram_and_sums(side, F), float(np.sum(side.values**2)))
+    return Grams(side, F, *side.backend.gram_and_sums(side, F), float(np.sum(side.values**2)))
 
 
 @pytest.mark.parametrize("kind", [MatrixFree, from_grams])
 def test_the_gradient_agrees_with_finite_differences(kind):
     rng, observations, A, _ = small_case(0)
-    by_row, _ = sides(observations, 1.0, Workers(1))
+    by_row, _ = sides(observations, 1.0, NumbaBackend(1))
     penalty = precision_penalty(weighted_precision(7, A, 0.4, 0.1))
     V = rng.standard_normal((6, 3))
     prior = 0.4 * laplacian(A) + 0.1 * np.eye(7)
@@ -81,7 +80,7 @@ def test_the_squared_error_is_exact_even_where_it_cancels(noise):
     rng = np.random.default_rng(8)
     U, V = rng.standard_normal((30, 3)), rng.standard_normal((40, 3))
     observations = observe(rng, U @ V.T, 0.9, noise)
-    side = sides(observations, 1.0, Workers(1))[0]
+    side = sides(observations, 1.0, NumbaBackend(1))[0]
     fit = least_squares(side, V, 2, float(np.sum(side.values**2)))
     assert isinstance(fit, Grams)
     expected = MatrixFree(side, V).pull(U)
@@ -92,7 +91,7 @@ def test_the_squared_error_is_exact_even_where_it_cancels(noise):
 @pytest.mark.parametrize("k", [2, 3])
 def test_enough_steps_on_one_side_solve_its_dense_system(k):
     rng, observations, A, _ = small_case(1)
-    by_row, _ = sides(observations, 1.0, Workers(1))
+    by_row, _ = sides(observations, 1.0, NumbaBackend(1))
     penalty = precision_penalty(weighted_precision(7, A, 0.4, 0.1))
     U, V = rng.standard_normal((7, k)), rng.standard_normal((6, k))
     fit = least_squares(by_row, V, 60, float(np.sum(by_row.values**2)))
@@ -109,7 +108,7 @@ def test_enough_steps_on_one_side_solve_its_dense_system(k):
 @pytest.mark.parametrize("kind", [MatrixFree, from_grams])
 def test_few_steps_are_those_of_textbook_conjugate_gradients(kind):
     rng, observations, A, _ = small_case(2, 12, 9)
-    by_row, _ = sides(observations, 1.0, Workers(1))
+    by_row, _ = sides(observations, 1.0, NumbaBackend(1))
     penalty = precision_penalty(weighted_precision(12, A, 0.4, 0.1))
     U, V = rng.standard_normal((12, 8)), rng.standard_normal((9, 8))
     mask = observations.to_csr().astype(bool).toarray()
@@ -172,7 +171,7 @@ def test_lifted_coordinates_reach_the_same_optimum():
     """U = S Y with the penalty ½‖Y‖² is the penalty ½ tr(UᵀS⁻²U)."""
     rng, observations, A, _ = small_case(7)
     S = np.linalg.inv(np.eye(7) + laplacian(A))
-    views = sides(observations, 1.0, Workers(1))
+    views = sides(observations, 1.0, NumbaBackend(1))
     start = rng.random((7, 2)), rng.random((6, 2))
     ridge = Penalty(lambda Z: Z)
     options = {"max_iter": 500, "cg_steps": 20, "tol": 1e-15}

@@ -5,10 +5,10 @@ import pytest
 from scipy.linalg import expm
 from scipy.optimize import check_grad, minimize
 
+from bmcg.backends import NumbaBackend
 from bmcg.baselines import GRALS, KPMF
 from bmcg.baselines.alternating import MatrixFree, negative_gradient, sides
 from bmcg.baselines.kpmf import KERNELS, HeatKernel, kernel_penalty, mean_filled_factors
-from bmcg.kernels.threads import Workers
 
 from .planted import as_nan, laplacian, observe, random_graph
 from .test_grals import dense_objective, small_case
@@ -62,7 +62,7 @@ def test_the_gradient_agrees_with_finite_differences(kernel):
     """In the coordinates Y of U = S Y that the solver moves in."""
     rng, observations, A, _ = small_case(6)
     penalty, V = kernel_penalty(7, A, kernel, 0.7, 0.3), rng.standard_normal((6, 2))
-    by_row, _ = sides(observations, 1.0, Workers(1))
+    by_row, _ = sides(observations, 1.0, NumbaBackend(1))
 
     def value(y):
         Y = y.reshape(7, 2)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from bmcg.backends import NumbaBackend
 from bmcg.baselines import LMaFit
 from bmcg.baselines.alternating import sides
 from bmcg.baselines.lmafit import _start, _step
-from bmcg.kernels.threads import Workers
 
 from .planted import as_nan, observe
 
@@ -23,7 +23,7 @@ def problem(seed=0, m=12, n=9, rank=2, noise=0.3, share=0.7):
 @pytest.mark.parametrize("omega", [1.0, 1.7])
 def test_a_step_is_least_squares_against_the_filled_matrix(omega):
     _, observations = problem()
-    views = sides(observations, 1.0, Workers(1))
+    views = sides(observations, 1.0, NumbaBackend(1))
     order = np.argsort(views[0].indices, kind="stable")
     X = as_nan(observations)
     state = _start(views, 3)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bmcg.backends import NumbaBackend
+from bmcg.backends.packed import pack, unpack
 from bmcg.baselines import VBMC
 from bmcg.baselines.alternating import sides
 from bmcg.baselines.vbmc import contributions, keep_columns, lower_bound, update
 from bmcg.graphs.precision import identity_precision
+from bmcg.inference.covariance import Blocks
 from bmcg.inference.elbo import elbo
+from bmcg.inference.side import Prior, Side
 from bmcg.inference.state import Factors, State
-from bmcg.inference.updates import Half, Prior, sweep
-from bmcg.kernels.reference import pack, unpack
-from bmcg.kernels.threads import Workers
+from bmcg.inference.updates import sweep
 from bmcg.linalg.engines import DiagonalEngine
 
 from .planted import as_nan, observe
@@ -26,7 +28,7 @@ def problem(seed=0, m=10, n=8, rank=2, noise=0.2, share=0.7):
 
 
 def started(observations, rank=4):
-    views = sides(observations, 1.0, Workers(1))
+    views = sides(observations, 1.0, NumbaBackend(1))
     return views, VBMC(rank)._start(observations, 1.0)
 
 
@@ -80,12 +82,14 @@ def test_bmcg_without_graphs_takes_the_same_steps_to_the_same_bound():
     state = update(views, state, 1e-6)
     halves = []
     for side in views:
-        engine = DiagonalEngine()
-        halves.append(Half(side, engine.prepare(identity_precision(side.n)), engine))
+        engine = DiagonalEngine(NumbaBackend(1))
+        halves.append(Side(side, engine.prepare(identity_precision(side.n)), engine))
 
     def factors(side):
         covariance = unpack(side.cov).sum(axis=0)
-        return Factors(side.mean, side.cov, side.log_det, side.mean.T @ side.mean + covariance)
+        return Factors(
+            side.mean, Blocks(side.cov), side.log_det, side.mean.T @ side.mean + covariance
+        )
 
     other = State(
         factors(state.rows), factors(state.cols), state.lam, state.tau, state.squared_error

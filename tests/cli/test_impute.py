@@ -325,7 +325,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path, monkeypatch
     command = ["impute", path, "--row", "id", "--seed", "3", "--scale", "no"]
     assert call(*command, "-o", tmp_path / "whole.csv").code == 0
 
-    from bmcg.inference import run as loop
+    from bmcg.inference import variational as loop
 
     real, sweeps = loop.sweep, []
 

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from bmcg import BMCG, __version__, load_model
 from bmcg.cli.app import app
 from bmcg.cli.outcome import UserError
-from bmcg.inference import run as loop
+from bmcg.inference import variational as loop
+from bmcg.inference.questions import TRIAL_SWEEPS
 
 from .conftest import DENSE, FIT, call
 
@@ -78,7 +79,7 @@ def interrupt_at_the_fourth_sweep(monkeypatch):
 
     def interrupt(self, *arguments):
         # Not the short fits that decide on biases.
-        if len(self.trace) == 3 and self.settings.max_sweeps > loop.TRIAL_SWEEPS:
+        if len(self.trace) == 3 and self.settings.max_sweeps > TRIAL_SWEEPS:
             raise KeyboardInterrupt
         return step(self, *arguments)
 

@@ -8,17 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, gammaln
 
+from bmcg.backends import NumbaBackend, SparseRows
+from bmcg.backends.packed import unpack
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision, identity_precision
+from bmcg.inference.covariance import Diagonal
 from bmcg.inference.elbo import elbo
-from bmcg.inference.literal import LiteralState
+from bmcg.inference.paper import PaperState
+from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
-from bmcg.inference.updates import Half, Prior, expected_squared_error, sweep, update_factors
+from bmcg.inference.updates import expected_squared_error, sweep, update_factors
 from bmcg.inference.updates import update_lambda as fast_lambda
-from bmcg.inference.updates import update_tau as fast_tau
-from bmcg.kernels.passes import Side
-from bmcg.kernels.reference import unpack
-from bmcg.kernels.threads import Workers
+from bmcg.likelihoods import Weighting
 from bmcg.linalg.engines import DenseEngine, DiagonalEngine
 
 PRIOR = Prior()
@@ -28,8 +29,8 @@ PRIOR = Prior()
 class Problem:
     M: np.ndarray
     mask: np.ndarray
-    rows: Half
-    cols: Half
+    rows: Side
+    cols: Side
 
     @property
     def L_r(self):
@@ -50,18 +51,18 @@ def make_problem(
     mask[0, 0] = True
     mask[2] = False
     M = np.where(mask, M, 0.0)
-    pool = Workers(1)
+    pool = NumbaBackend(1)
     halves = []
     for data, size in ((mask, m), (mask.T, n)):
         view = sp.csr_array(data.astype(float))
         values = (M if data is mask else M.T)[data]
-        side = Side(view.indptr.astype(np.int64), view.indices.astype(np.int32), values, pool)
+        side = SparseRows(view.indptr.astype(np.int64), view.indices.astype(np.int32), values, pool)
         if graphs:
             L = graph_precision(knn_graph(rng.normal(size=(size, 2)), n_neighbors=3), ridge)
         else:
             L = identity_precision(size)
-        engine = DenseEngine(pool) if graphs else DiagonalEngine()
-        halves.append(Half(side, engine.prepare(L), engine))
+        engine = DenseEngine(pool) if graphs else DiagonalEngine(pool)
+        halves.append(Side(side, engine.prepare(L), engine))
     return Problem(M, mask.astype(float), halves[0], halves[1])
 
 
@@ -74,7 +75,7 @@ def start(problem, family, k=3, seed=0, sweeps=1):
 
 def blocks(factors):
     """Covariance blocks (n, k, k) of any family."""
-    if factors.cov.shape == factors.mean.shape:
+    if isinstance(factors.covariance, Diagonal):
         return np.einsum("ir,rs->irs", factors.cov, np.eye(factors.rank))
     return unpack(factors.cov)
 
@@ -127,18 +128,18 @@ def single_updates(problem, family, state):
     """The four updates one at a time; yields the state after each."""
     exact = {"gain_tol": 0.0, "max_steps": 500}
     tau, lam = float(state.tau.mean), state.lam.mean
-    U = update_factors(family, problem.rows, state.cols, state.rows.mean, tau, lam, **exact)
+    U = update_factors(family, problem.rows, state.cols, state.rows, Weighting(tau), lam, **exact)
     error = expected_squared_error(problem.rows, U, state.cols)
     state = replace(state, rows=U.factors, squared_error=error)
     yield "u", state
-    V = update_factors(family, problem.cols, state.rows, state.cols.mean, tau, lam, **exact)
+    V = update_factors(family, problem.cols, state.rows, state.cols, Weighting(tau), lam, **exact)
     error = expected_squared_error(problem.cols, V, state.rows)
     state = replace(state, cols=V.factors, squared_error=error)
     yield "v", state
     state = fast_lambda(PRIOR, state)
     yield "lambda", state
-    n_observed = len(problem.rows.side.values)
-    state = replace(state, tau=fast_tau(PRIOR, n_observed, state.squared_error))
+    n_observed = len(problem.rows.entries.values)
+    state = replace(state, tau=PRIOR.likelihood.update_tau(n_observed, state.squared_error))
     yield "tau", state
 
 
@@ -156,7 +157,7 @@ def as_literal(state):
         np.stack([np.diag(F.cov[:, r]) for r in range(F.rank)]) for F in (state.rows, state.cols)
     )
     lam, tau = state.lam, state.tau
-    return LiteralState(
+    return PaperState(
         state.rows.mean,
         state.cols.mean,
         S_u,

@@ -1,4 +1,4 @@
-"""Biases are columns that meet a constant: held to dense algebra."""
+"""Biases are components that meet a constant: held to dense algebra."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from bmcg.inference import design
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.rotation import rotate
 from bmcg.inference.start import initial_state
+from bmcg.inference.state import side_lam
 from bmcg.inference.updates import (
     expected_squared_error,
     sweep,
     update_factors,
     update_lambda,
-    update_tau,
 )
+from bmcg.likelihoods import Weighting
 from tests.inference.small import PRIOR, blocks, bound, make_problem
 
 K = 2
@@ -61,7 +62,7 @@ def brute_biased_error(problem, rows, cols):
 def test_the_sums_with_biases_are_their_definitions(family):
     problem = make_problem()
     state = biased_state(problem, family)
-    found = design.sums(family, problem.rows.side, state.cols, True)
+    found = design.sums(problem.rows.entries, state.cols, True)
     second, cross = seen_by_rows(state.cols)
     y = np.hstack((state.cols.mean[:, :K], np.ones((7, 1))))
     r, s = np.tril_indices(K + 1)
@@ -76,7 +77,9 @@ def test_the_update_with_biases_is_the_dense_solution(family):
     problem = make_problem()
     state = biased_state(problem, family)
     tau, lam = 1.3, np.array([0.5, 2.0, 0.7])
-    found = update_factors(family, problem.rows, state.cols, None, tau, lam, **EXACT).factors
+    found = update_factors(
+        family, problem.rows, state.cols, None, Weighting(tau), lam, **EXACT
+    ).factors
     second, cross = seen_by_rows(state.cols)
     y = np.hstack((state.cols.mean[:, :K], np.ones((7, 1))))
     Q = np.kron(problem.L_r, np.diag(lam))
@@ -95,7 +98,15 @@ def test_the_expected_error_with_biases_is_its_definition_from_either_side(famil
     tau = float(state.tau.mean)
     brute = brute_biased_error(problem, state.rows, state.cols)
     assert state.squared_error == pytest.approx(brute, rel=1e-9)
-    U = update_factors(family, problem.rows, state.cols, None, tau, state.row_lam, **EXACT)
+    U = update_factors(
+        family,
+        problem.rows,
+        state.cols,
+        None,
+        Weighting(tau),
+        side_lam(state, "rows").mean,
+        **EXACT,
+    )
     error = expected_squared_error(problem.rows, U, state.cols, True)
     brute = brute_biased_error(problem, U.factors, state.cols)
     assert error == pytest.approx(brute, rel=1e-9)
@@ -116,16 +127,32 @@ def test_the_bound_never_falls_with_biases(family):
 def biased_updates(problem, family, state):
     """q(U), q(V), q(λ), q(τ) one at a time, then the best basis."""
     tau = float(state.tau.mean)
-    U = update_factors(family, problem.rows, state.cols, None, tau, state.row_lam, **EXACT)
+    U = update_factors(
+        family,
+        problem.rows,
+        state.cols,
+        None,
+        Weighting(tau),
+        side_lam(state, "rows").mean,
+        **EXACT,
+    )
     error = expected_squared_error(problem.rows, U, state.cols, True)
     state = replace(state, rows=U.factors, squared_error=error)
     yield state
-    V = update_factors(family, problem.cols, state.rows, None, tau, state.col_lam, **EXACT)
+    V = update_factors(
+        family,
+        problem.cols,
+        state.rows,
+        None,
+        Weighting(tau),
+        side_lam(state, "cols").mean,
+        **EXACT,
+    )
     error = expected_squared_error(problem.cols, V, state.rows, True)
     state = replace(state, cols=V.factors, squared_error=error)
     yield state
     state = update_lambda(PRIOR, state)
     yield state
-    state = replace(state, tau=update_tau(PRIOR, len(problem.rows.side.values), error))
+    state = replace(state, tau=PRIOR.likelihood.update_tau(len(problem.rows.entries.values), error))
     yield state
     yield rotate(state, PRIOR)

@@ -37,7 +37,7 @@ def test_a_sweep_of_the_row_family_is_classic_variational_bayes(seed):
     energy += sum(np.einsum("irr->r", C) for C in (C_u, C_v))
     np.testing.assert_allclose(new.lam.rate, PRIOR.d0 + energy / 2, rtol=1e-10)
     error = brute_error(problem, new.rows, new.cols)
-    assert float(new.tau.rate) == pytest.approx(PRIOR.b0 + error / 2, rel=1e-10)
+    assert float(new.tau.rate) == pytest.approx(PRIOR.likelihood.b0 + error / 2, rel=1e-10)
 
 
 def test_both_estimators_end_at_the_same_matrix():

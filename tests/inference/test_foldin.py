@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_normal
 
 from bmcg import BMCG, Observations
+from bmcg.backends import NumbaBackend, SparseRows
+from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import chain_graph
+from bmcg.inference.covariance import Blocks, Diagonal
 from bmcg.inference.foldin import fold_in_rows, row_evidence
 from bmcg.inference.state import Factors
-from bmcg.kernels.passes import Side
-from bmcg.kernels.reference import pack, unpack
-from bmcg.kernels.threads import Workers
 
 FAMILIES = ["column", "row", "joint"]
 K, M, N = 3, 5, 8
@@ -31,10 +31,10 @@ def case(family, seed=0):
     C = roots @ roots.transpose(0, 2, 1) / 10
     if family == "column":
         C *= np.eye(K)
-    kept = np.einsum("jrr->jr", C).copy() if family == "column" else pack(C)
+    kept = Diagonal(np.einsum("jrr->jr", C).copy()) if family == "column" else Blocks(pack(C))
     V = Factors(rng.standard_normal((N, K)), kept, 0.0, np.eye(K))
     view = Observations.from_any(X).by_row
-    return X, V, C, Side(*view, Workers(1)), rng
+    return X, V, C, SparseRows(*view, NumbaBackend(1)), rng
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,7 +42,7 @@ def test_factors_equal_dense_algebra_row_by_row(family):
     X, V, C, side, rng = case(family)
     tau, prior = 2.5, rng.uniform(0.5, 2.0, (M, K))
     pull = rng.standard_normal((M, K))
-    found = fold_in_rows(family, side, V, tau, prior, pull)
+    found = fold_in_rows(side, V, tau, prior, pull)
     log_det = 0.0
     for i in range(M):
         seen = np.flatnonzero(~np.isnan(X[i]))
@@ -62,7 +62,7 @@ def test_factors_equal_dense_algebra_row_by_row(family):
 def test_a_row_without_observations_falls_back_on_its_prior():
     _, V, _, side, rng = case("row")
     prior, pull = np.array([1.0, 2.0, 4.0]), rng.standard_normal((M, K))
-    found = fold_in_rows("row", side, V, 2.5, prior, pull)
+    found = fold_in_rows(side, V, 2.5, prior, pull)
     np.testing.assert_allclose(found.mean[2], pull[2] / prior, rtol=1e-12)
     np.testing.assert_allclose(unpack(found.cov[2]), np.diag(1 / prior), rtol=1e-12)
 
@@ -70,7 +70,7 @@ def test_a_row_without_observations_falls_back_on_its_prior():
 def test_a_row_without_data_or_prior_is_refused():
     _, V, _, side, _ = case("row")
     with pytest.raises(FloatingPointError, match="rescale"):
-        fold_in_rows("row", side, V, 0.0, np.zeros(K))
+        fold_in_rows(side, V, 0.0, np.zeros(K))
 
 
 def planted(m, n=15, seed=0):
@@ -87,7 +87,7 @@ def test_new_rows_agree_with_a_refit_that_includes_them(family):
     kept, new = X[:90], X[90:]
     model = BMCG(posterior=family, random_state=0, n_jobs=1).fit(kept)
     refit = BMCG(posterior=family, random_state=0, n_jobs=1).fit(X)
-    rows = model.fitted_.fold_in(Observations.from_any(new).by_row, Workers(1))
+    rows = model.fitted_.fold_in(Observations.from_any(new).by_row, NumbaBackend(1))
     i, j = (a.ravel() for a in np.indices(new.shape))
     posterior = model.fitted_.with_rows(rows)
     np.testing.assert_allclose(
@@ -108,7 +108,7 @@ def test_an_edge_pulls_an_unobserved_row_to_its_neighbours():
     )
     weights = np.zeros((1, 40))
     weights[0, [3, 4]] = 1.0, 3.0
-    rows = posterior.fold_in(nothing, Workers(1), sp.csr_array(weights))
+    rows = posterior.fold_in(nothing, NumbaBackend(1), sp.csr_array(weights))
     U = posterior.rows.factors.mean
     np.testing.assert_allclose(rows.mean[0], (U[3] + 3 * U[4]) / 4, rtol=1e-5)
     np.testing.assert_allclose(rows.variances[0], 1 / (4 * posterior.lam.mean), rtol=1e-5)
@@ -121,7 +121,7 @@ def test_a_row_without_edges_has_the_fitted_rows_as_its_prior():
         indptr=np.zeros(3, np.int64), indices=np.empty(0, np.int32), values=np.empty(0)
     )
     linked = sp.csr_array(np.vstack([np.zeros(40), np.eye(40)[:1]]))
-    rows = lone.fold_in(nothing, Workers(1), linked)
+    rows = lone.fold_in(nothing, NumbaBackend(1), linked)
     U = lone.rows.factors
     spread = ((U.mean - U.mean.mean(axis=0)) ** 2 + U.variances).mean(axis=0)
     np.testing.assert_allclose(rows.variances[0], np.maximum(spread, 1e-12), rtol=1e-9)
@@ -131,9 +131,9 @@ def test_a_row_without_edges_has_the_fitted_rows_as_its_prior():
 @pytest.mark.parametrize("family", FAMILIES)
 def test_evidence_is_the_density_of_the_entries_where_the_columns_are_known(family):
     X, V, _, side, rng = case(family)
-    V = replace(V, cov=np.zeros_like(V.cov))
+    V = replace(V, covariance=type(V.covariance)(np.zeros_like(V.cov)))
     tau, prior, pull = 2.5, rng.uniform(0.5, 2.0, K), rng.standard_normal(K)
-    found = row_evidence(family, side, V, tau, prior, pull, biased=False)
+    found = row_evidence(side, V, tau, prior, pull, biased=False)
     for i in range(M):
         seen = np.flatnonzero(~np.isnan(X[i]))
         if len(seen) == 0:
@@ -150,7 +150,7 @@ def test_evidence_of_a_model_with_biases_counts_units_and_levels():
     X += 5 * rng.standard_normal((60, 1)) + rng.standard_normal(X.shape)
     model = BMCG(bias=True, posterior="row", random_state=0).fit(X).fitted_
     new = Observations.from_any(X[:3] + rng.standard_normal((3, 12))).by_row
-    found = model.evidence(new, Workers(1))
+    found = model.evidence(new, NumbaBackend(1))
     W, c = model.cols.factors.mean[:, :-1], model.cols.factors.mean[:, -1]
     spread = W / model.rows.lam[:-1] @ W.T + np.eye(12) / float(model.tau.mean)
     density = multivariate_normal(model.offset + model.scale * c, model.scale**2 * spread)

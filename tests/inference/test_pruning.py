@@ -99,12 +99,12 @@ def test_columns_of_noise_go_and_planted_ones_stay(family):
 def test_at_least_one_column_stays():
     problem = make_problem(m=12, n=10, graphs=False)
     noise = np.random.default_rng(0).normal(size=problem.mask.shape)
-    rows = replace(problem.rows.side, values=noise[problem.mask > 0])
-    cols = replace(problem.cols.side, values=noise.T[problem.mask.T > 0])
+    rows = replace(problem.rows.entries, values=noise[problem.mask > 0])
+    cols = replace(problem.cols.entries, values=noise.T[problem.mask.T > 0])
     problem = replace(
         problem,
-        rows=replace(problem.rows, side=rows),
-        cols=replace(problem.cols, side=cols),
+        rows=replace(problem.rows, entries=rows),
+        cols=replace(problem.cols, entries=cols),
     )
     state = start(problem, "row", k=3, sweeps=40)
     state, U, V = sweep("row", problem.rows, problem.cols, PRIOR, state)

@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 
 from bmcg.inference.fit import Settings
-from bmcg.inference.run import WINDOW, _Loop
+from bmcg.inference.variational import WINDOW, _Loop
 
 
 def loop(engine, trace, ranks=None, family="joint"):
     """A loop that stands after these sweeps; 1,000 observations make its target 0.01 nats."""
-    side = SimpleNamespace(
-        half=SimpleNamespace(
-            engine=SimpleNamespace(name=engine), side=SimpleNamespace(values=np.zeros(1000))
-        )
-    )
-    made = _Loop(side, side, Settings(family=family), None, 0.0, 1.0, None, None)
+    side = SimpleNamespace(engine=SimpleNamespace(name=engine), n_observed=1000)
+    made = _Loop(side, side, Settings(family=family), 0.0, 1.0, None, None)
     made.trace, made.ranks = list(trace), list(ranks or [3] * len(trace))
     return made
 

@@ -9,37 +9,36 @@ import pytest
 import scipy.sparse as sp
 
 from bmcg import Observations
+from bmcg.backends import NumbaBackend
 from bmcg.graphs import chain_graph, knn_graph
 from bmcg.graphs.precision import graph_precision, stack_graphs
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.fit import Settings, SideInput
-from bmcg.inference.run import run
-from bmcg.inference.strengths import SideModel, Strengths, learn_strengths, part_energies, shares
+from bmcg.inference.side import Strengths
+from bmcg.inference.strengths import learn_strengths, part_energies, shares
 from bmcg.inference.updates import sweep
-from bmcg.kernels.threads import Workers
-from bmcg.linalg.engines import DenseEngine
+from bmcg.inference.variational import run
 from tests.inference.small import PRIOR, bound, dense_covariance, dense_system, make_problem, start
 
-POOL = Workers(1)
+POOL = NumbaBackend(1)
 GRAPHS = [knn_graph(np.random.default_rng(s).normal(size=(9, 2)), n_neighbors=3) for s in range(2)]
 
 
 def two_graphs(problem):
-    """The problem with two graphs on its rows, and the parts of their prior."""
-    model = SideModel(stack_graphs(GRAPHS, 9, ["a", "b"]), None, DenseEngine(POOL))
-    strengths = Strengths(np.array([1.0, 0.5]), 0.1, 1.0)
-    rows = replace(problem.rows, prior=model.prior(strengths), engine=model.engine)
-    return replace(problem, rows=rows), model, strengths
+    """The problem with two graphs on its rows."""
+    rows = replace(problem.rows, stack=stack_graphs(GRAPHS, 9, ["a", "b"]))
+    rows = rows.at(Strengths(np.array([1.0, 0.5]), 0.1, 1.0))
+    return replace(problem, rows=rows)
 
 
 def swept(family, seed):
-    problem, model, strengths = two_graphs(make_problem(seed=seed))
+    problem = two_graphs(make_problem(seed=seed))
     before = start(problem, family, seed=seed, sweeps=2)
     state, U, _ = sweep(family, problem.rows, problem.cols, PRIOR, before, gain_tol=0.0)
     Q, _ = dense_system(problem, before, float(before.tau.mean), before.lam.mean)
     m, k = state.rows.mean.shape
     covariance = dense_covariance(family, Q, m, k)[0].reshape(m, k, m, k)
-    return problem, model, strengths, state, U, covariance
+    return problem, state, U, covariance
 
 
 def with_energy(state, L, covariance):
@@ -52,13 +51,11 @@ def with_energy(state, L, covariance):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_learning_strengths_never_lowers_the_bound(family, seed):
-    problem, model, strengths, state, U, covariance = swept(family, seed)
+    problem, state, U, covariance = swept(family, seed)
     last = bound(problem, with_energy(state, problem.L_r, covariance))
     assert last == pytest.approx(bound(problem, state), rel=1e-9)
-    half = problem.rows
     for _ in range(4):
-        strengths, half = learn_strengths(model, strengths, half, U, state.lam.mean)
-        problem = replace(problem, rows=half)
+        problem = replace(problem, rows=learn_strengths(problem.rows, U, state.lam.mean))
         now = bound(problem, with_energy(state, problem.L_r, covariance))
         assert now >= last - 1e-9 * abs(last)
         last = now
@@ -66,9 +63,9 @@ def test_learning_strengths_never_lowers_the_bound(family, seed):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_energies_of_the_parts_are_their_definitions(family):
-    problem, model, _, state, U, covariance = swept(family, 0)
+    problem, state, U, covariance = swept(family, 0)
     lam = state.lam.mean
-    energies = part_energies(model, problem.rows, U, lam)
+    energies = part_energies(problem.rows, U, lam)
     for found, L in zip(
         [*energies.graphs, energies.ridge],
         [*(graph_precision(A, 0.0).toarray() for A in GRAPHS), np.eye(9)],
@@ -79,8 +76,7 @@ def test_the_energies_of_the_parts_are_their_definitions(family):
 
 
 def test_shares_sum_to_one():
-    problem, model, strengths = two_graphs(make_problem())
-    graphs, ridge = shares(model, strengths, problem.rows.prior)
+    graphs, ridge = shares(two_graphs(make_problem()).rows)
     assert graphs.sum() + ridge == pytest.approx(1.0)
 
 
@@ -98,7 +94,7 @@ def learned(X, graphs, ridge=1.0):
     rows = SideInput(stack_graphs(graphs, n_rows), ridge)
     cols = SideInput(stack_graphs([], n_cols), 1.0)
     settings = Settings(family="row", rank=8, max_sweeps=60, seed=0, learn=True)
-    return run(Observations.from_any(X), rows, cols, settings, pool=POOL).rows
+    return run(Observations.from_any(X), rows, cols, settings, backend=POOL).rows
 
 
 @pytest.mark.parametrize("ridge", [0.02, 1.0])

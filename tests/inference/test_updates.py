@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from bmcg.inference.families import FAMILIES
-from bmcg.inference.literal import update_u
-from bmcg.inference.updates import update_factors, update_lambda, update_tau
+from bmcg.inference.paper import update_u
+from bmcg.inference.updates import update_factors, update_lambda
+from bmcg.likelihoods import Weighting
 from tests.inference.small import (
     PRIOR,
     as_literal,
@@ -32,7 +33,7 @@ def test_factor_update_is_the_dense_solution(family, graphs):
     problem = make_problem(graphs=graphs)
     state = start(problem, family)
     tau, lam = 1.7, np.array([0.4, 1.0, 3.0])
-    update = update_factors(family, problem.rows, state.cols, None, tau, lam, **EXACT)
+    update = update_factors(family, problem.rows, state.cols, None, Weighting(tau), lam, **EXACT)
     m, k = update.factors.mean.shape
     Q, rhs = dense_system(problem, state, tau, lam)
     np.testing.assert_allclose(
@@ -52,7 +53,9 @@ def test_column_covariances_are_the_paper_s():
     state = start(problem, "column")
     tau, lam = float(state.tau.mean), state.lam.mean
     literal = as_literal(state)
-    fast = update_factors("column", problem.rows, state.cols, None, tau, lam, **EXACT).factors
+    fast = update_factors(
+        "column", problem.rows, state.cols, None, Weighting(tau), lam, **EXACT
+    ).factors
     for r in range(state.rank):
         literal = update_u(literal, problem.M, problem.mask, problem.L_r, r)
         np.testing.assert_allclose(fast.cov[:, r], np.diag(literal.S_u[r]), rtol=1e-9)
@@ -68,9 +71,9 @@ def test_lambda_and_tau_updates_are_their_definitions(family):
     np.testing.assert_allclose(lam.rate, expected)
     error = brute_error(problem, state.rows, state.cols)
     assert state.squared_error == pytest.approx(error, rel=1e-10)
-    tau = update_tau(PRIOR, int(problem.mask.sum()), error)
-    assert float(tau.shape) == pytest.approx(PRIOR.a0 + problem.mask.sum() / 2)
-    assert float(tau.rate) == pytest.approx(PRIOR.b0 + error / 2)
+    tau = PRIOR.likelihood.update_tau(int(problem.mask.sum()), error)
+    assert float(tau.shape) == pytest.approx(PRIOR.likelihood.a0 + problem.mask.sum() / 2)
+    assert float(tau.rate) == pytest.approx(PRIOR.likelihood.b0 + error / 2)
 
 
 @pytest.mark.parametrize("graphs", [True, False])
@@ -91,7 +94,7 @@ def test_the_bound_is_its_definition_with_every_constant(family, graphs):
         total += 0.5 * (prior - lam.mean @ np.diag(factors.energy))
         total += 0.5 * (n * k * (1 + np.log(2 * np.pi)) - factors.log_det)
     total += brute_gamma_terms(lam, PRIOR.c0, PRIOR.d0)
-    total += brute_gamma_terms(tau, PRIOR.a0, PRIOR.b0)
+    total += brute_gamma_terms(tau, PRIOR.likelihood.a0, PRIOR.likelihood.b0)
     assert bound(problem, state) == pytest.approx(total, rel=1e-10)
 
 

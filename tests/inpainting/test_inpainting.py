@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from PIL import Image
 
+from bmcg.backends import NumbaBackend
 from bmcg.inpainting import inpaint
 from bmcg.inpainting.field import bending, smooth_field
 from bmcg.inpainting.gaps import hold_out
@@ -18,7 +19,6 @@ from bmcg.inpainting.patches import (
     learn_kinds,
     patch_grid,
 )
-from bmcg.kernels.threads import Workers
 from bmcg.metrics import psnr
 
 from ..cli.conftest import call, refused
@@ -80,7 +80,7 @@ SETTINGS = {"posterior": "row", "bias": True, "max_sweeps": 25, "random_state": 
 
 def test_patches_that_are_fully_known_are_reproduced():
     picture = textured()
-    everything, pool = np.ones(picture.size, dtype=bool), Workers(1)
+    everything, pool = np.ones(picture.size, dtype=bool), NumbaBackend(1)
     shape = (1, *picture.shape)
     models = learn_kinds(picture.ravel(), everything, shape, picture, SETTINGS)
     grid = covering_grid(shape)
@@ -95,7 +95,7 @@ def test_patches_of_two_textures_are_told_apart():
     left = x < 64
     picture = 100 + 40 * np.where(left, np.sin(x / 2.0), np.sin(y / 2.0))
     known = np.random.default_rng(0).random(picture.shape) < 0.5
-    values, shape, pool = picture.ravel(), (1, 64, 128), Workers(1)
+    values, shape, pool = picture.ravel(), (1, 64, 128), NumbaBackend(1)
     models = learn_kinds(values, known.ravel(), shape, picture, SETTINGS)
     assert len(models) > 1
     grid = patch_grid(shape, 4)
@@ -256,7 +256,7 @@ def test_a_picture_whose_lines_repeat_comes_back_better_than_from_patches_alone(
     picture = 120 + 25 * tall @ wide
     known = rng.random(picture.shape) < 0.4
     found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
-    shape, pool = (1, 64, 64), Workers(1)
+    shape, pool = (1, 64, 64), NumbaBackend(1)
     values, seen = picture.ravel(), known.ravel()
     models = learn_kinds(values, seen, shape, picture, SETTINGS)
     grid = covering_grid(shape)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bmcg.kernels.threads import Workers, workers
+from bmcg.backends import NumbaBackend, open_backend
 from bmcg.linalg.cg import conjugate_gradient
-from bmcg.linalg.feature_core import feature_core
+from bmcg.linalg.prior.core import feature_core
 
 BETA = 0.8
 
@@ -20,7 +20,7 @@ def stiff(seed=0, p=60):
 
 
 def core_of(E, pool=None):
-    return feature_core(lambda X: E @ X, np.diag(E) + BETA, BETA, pool or Workers(1))
+    return feature_core(lambda X: E @ X, np.diag(E) + BETA, BETA, pool or NumbaBackend(1))
 
 
 def dense(core):
@@ -65,5 +65,5 @@ def test_a_solve_takes_fewer_steps_than_with_the_diagonal():
 
 def test_threads_change_nothing():
     E, Y = stiff(), np.random.default_rng(2).normal(size=(60, 300))
-    with workers(3) as pool:
+    with open_backend(3) as pool:
         np.testing.assert_array_equal(core_of(E, pool).solve(Y), core_of(E).solve(Y))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bmcg.backends import NumbaBackend
+from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision
-from bmcg.kernels.reference import pack, unpack
-from bmcg.kernels.threads import Workers
 from bmcg.linalg.monte_carlo import MonteCarloEngine
-from bmcg.linalg.system import SidePrior, mean_system, off_diagonal
+from bmcg.linalg.prior import graph_prior
+from bmcg.linalg.system import mean_system
 
 N, K = 80, 3
 
@@ -19,8 +20,8 @@ N, K = 80, 3
 def problem():
     rng = np.random.default_rng(0)
     L = graph_precision(knn_graph(rng.normal(size=(N, 3)), n_neighbors=5), ridge=1e-2)
-    pool = Workers(1)
-    prior = SidePrior(L, off_diagonal(L, pool), 0.0)
+    pool = NumbaBackend(1)
+    prior = graph_prior(L, 0.0, pool)
     D = rng.gamma(1.0, size=(N, K))
     lam = np.array([0.5, 2.0, 10.0])
     A = rng.normal(size=(N, K, K + 1))
@@ -64,8 +65,8 @@ def test_column_log_determinants_agree_within_their_stated_error(problem):
 
 
 def test_joint_blocks_agree_within_their_stated_error(problem):
-    _, prior, pool, _, lam, B = problem
-    system = mean_system(B, 1.0, lam, prior, pool)
+    _, prior, _, _, lam, B = problem
+    system = mean_system(B, 1.0, lam, prior)
     mc = engine(problem)
     truth, log_det = dense_blocks(problem)
     found = mc.estimate_blocks(prior, system, B)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from graphs_for_tests import GRAPHS, chain, grid, random_graph, star
 from scipy.sparse.linalg import splu
 
-from bmcg.linalg.ordering import minimum_degree
+from bmcg.linalg.sparse.ordering import minimum_degree
 
 
 def superlu_fill(A: sp.csr_array, spec: str) -> int:

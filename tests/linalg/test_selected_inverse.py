@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from graphs_for_tests import GRAPHS, grid, random_graph
 
-from bmcg.linalg import selected_inverse as engine
 from bmcg.linalg.dense import dense_blocks, dense_columns
-from bmcg.linalg.symbolic import Symbolic, analyse
+from bmcg.linalg.sparse import selected_inverse as engine
+from bmcg.linalg.sparse.symbolic import Symbolic, analyse
 
 # Wide enough for matrix products to be cut into several strips and blocks.
 LARGE = {**GRAPHS, "large": random_graph(260, 0.15, 9)}

@@ -7,7 +7,7 @@ from graphs_for_tests import GRAPHS, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcg.linalg.symbolic import Symbolic, analyse
+from bmcg.linalg.sparse.symbolic import Symbolic, analyse
 
 
 def analysed(A: sp.csr_array) -> Symbolic:

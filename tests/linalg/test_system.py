@@ -9,16 +9,17 @@ import pytest
 import scipy.sparse as sp
 from tests.inference.small import bound, make_problem, single_updates, start
 
+from bmcg.backends import NumbaBackend
+from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision
-from bmcg.kernels.reference import pack, unpack
-from bmcg.kernels.threads import Workers
 from bmcg.linalg.engines import DenseEngine
-from bmcg.linalg.system import feature_map, mean_system, with_features
+from bmcg.linalg.prior import feature_map, with_features
+from bmcg.linalg.system import mean_system
 
-POOL = Workers(1)
+POOL = NumbaBackend(1)
 N, P, BETA = 9, 4, 0.7
-WAYS = ["integrated", "nodes"]
+WAYS = ["graph", "integrated", "nodes"]
 
 
 def features(seed=0):
@@ -27,11 +28,13 @@ def features(seed=0):
 
 
 def prior_of(way, L=None):
-    """The prior with features, their weights integrated out or kept as nodes."""
+    """The graph alone, or with features, their weights integrated out or kept as nodes."""
     if L is None:
         points = np.random.default_rng(1).normal(size=(N, 2))
         L = graph_precision(knn_graph(points, n_neighbors=3), 0.2)
     bare = DenseEngine(POOL).prepare(L)
+    if way == "graph":
+        return bare
     return with_features(bare, feature_map(features(), POOL), BETA, way == "integrated")
 
 
@@ -39,6 +42,8 @@ def dense(prior, way):
     """K from its definition."""
     L, F = prior.precision.toarray(), features().toarray()
     A = F.T @ L @ F + BETA * np.eye(P)
+    if way == "graph":
+        return L
     if way == "integrated":
         return L - L @ F @ np.linalg.solve(A, F.T @ L)
     return np.block([[L, -L @ F], [-F.T @ L, A]])
@@ -53,7 +58,11 @@ def test_product_diagonal_and_log_determinant_are_those_of_the_dense_matrix(way)
     np.testing.assert_allclose(
         prior.neighbours(np.eye(len(K))), K - np.diag(np.diag(K)), atol=1e-12
     )
-    np.testing.assert_allclose(prior.diagonal, np.diag(K), rtol=1e-12)
+    diagonal = np.concatenate((prior.rows_diagonal, prior.node_diagonal))
+    np.testing.assert_allclose(diagonal, np.diag(K), rtol=1e-12)
+    lam = np.array([0.5, 2.0])
+    logs = [np.log(np.diag(K)[N:] * one).sum() for one in lam]
+    np.testing.assert_allclose(prior.node_logs(lam), logs, atol=1e-12)
     assert prior.log_det == pytest.approx(np.linalg.slogdet(K)[1], rel=1e-10)
 
 
@@ -83,7 +92,7 @@ def test_the_mean_system_is_its_definition(way):
     lam = np.array([0.3, 1.0, 4.0])
     half = rng.normal(size=(N, k, k))
     G = half @ half.transpose(0, 2, 1)
-    system = mean_system(pack(G), tau, lam, prior, POOL)
+    system = mean_system(pack(G), tau, lam, prior)
     Q = np.kron(dense(prior, way), np.diag(lam))
     blocks = []
     for i in range(prior.n_nodes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg import BMCG, load_model
-from bmcg.kernels.reference import unpack
+from bmcg.backends.packed import unpack
 from bmcg.posterior import spread
 
 from .tiny import Case, M, N, cases, dense_variances, fit, tiny_data

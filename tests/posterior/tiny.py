@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmcg import BMCG
+from bmcg.backends.packed import unpack
 from bmcg.graphs import chain_graph
 from bmcg.inference.families import FAMILIES
-from bmcg.kernels.reference import unpack
 
 M, N = 13, 9
 

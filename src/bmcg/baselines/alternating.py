@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import Backend, SparseRows
 from ..graphs.precision import Precision
-from ..kernels import passes
-from ..kernels.grams import LEAST, gram_and_sums
-from ..kernels.passes import Side, squared_error
-from ..kernels.residuals import residual_sums
-from ..kernels.threads import Workers
 from ..linalg.cg import conjugate_gradient
 from ..observations import Observations, View
 
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
+
+# Entries of a row from which on its Gram block is summed fast.
+LONG_ROW = 24
 
 
 def unchanged(X: Array) -> Array:
@@ -76,17 +75,19 @@ def precision_penalty(precision: Precision) -> Penalty:
     return Penalty(lambda Y: A @ Y)
 
 
-def sides(observations: Observations, scale: float, pool: Workers) -> tuple[Side, Side]:
+def sides(
+    observations: Observations, scale: float, backend: Backend
+) -> tuple[SparseRows, SparseRows]:
     """Both views for the kernels, values divided by `scale`."""
 
-    def side(view: View) -> Side:
-        return Side(view.indptr, view.indices, view.values / scale, pool)
+    def side(view: View) -> SparseRows:
+        return SparseRows(view.indptr, view.indices, view.values / scale, backend)
 
     return side(observations.by_row), side(observations.by_col)
 
 
 def alternate(
-    views: tuple[Side, Side],
+    views: tuple[SparseRows, SparseRows],
     penalties: tuple[Penalty, Penalty],
     start: tuple[Array, Array],
     *,
@@ -99,7 +100,7 @@ def alternate(
 
     Parameters
     ----------
-    views : (Side, Side)
+    views : (SparseRows, SparseRows)
         Observations by row and by column.
     penalties : (Penalty, Penalty)
     start : (ndarray of shape (m, k), ndarray of shape (n, k))
@@ -146,16 +147,16 @@ def alternate(
 class MatrixFree:
     """½‖P_Ω(M − UFᵀ)‖² as a function of U, F (n_other, k) fixed: a pass for each question."""
 
-    side: Side
+    side: SparseRows
     F: Array
 
     def pull(self, U: Array) -> tuple[Array, float]:
         """Its negative gradient at U (n, k), and ‖P_Ω(M − UFᵀ)‖²."""
-        return residual_sums(self.side, U, self.F)
+        return self.side.backend.residual_sums(self.side, U, self.F)
 
     def product(self, X: Array) -> Array:
         """Its Hessian times X (n, k)."""
-        return passes.gram_product(self.side, self.F, X)
+        return self.side.backend.gram_product(self.side, self.F, X)
 
 
 @dataclass(frozen=True)
@@ -173,20 +174,22 @@ class Grams(MatrixFree):
         """Negative gradient and squared error, the latter by a pass where it would cancel."""
         pull = self.h - self.product(U)
         error = self.size - _inner(self.h, U) - _inner(pull, U)
-        return pull, error if error > 1e-6 * self.size else squared_error(self.side, U, self.F)
+        if error <= 1e-6 * self.size:
+            error = self.side.backend.squared_error(self.side, U, self.F)
+        return pull, error
 
     def product(self, X: Array) -> Array:
         """Its Hessian times X (n, k)."""
-        return passes.block_product(self.side.pool, self.G, X)
+        return self.side.backend.block_product(self.G, X)
 
 
-def least_squares(side: Side, F: Array, cg_steps: int, size: float) -> MatrixFree:
+def least_squares(side: SparseRows, F: Array, cg_steps: int, size: float) -> MatrixFree:
     """The fit of one side, by whichever way costs less for so many steps; size is ‖P_Ω(M)‖²."""
     k = F.shape[1]
     # Gram blocks cost k/9 matrix-free passes where rows are long, k/3 where they are short.
-    dense = len(side.values) >= LEAST * side.n
+    dense = len(side.values) >= LONG_ROW * side.n
     if k < (9 if dense else 3) * (cg_steps + 1):
-        return Grams(side, F, *gram_and_sums(side, F), size)
+        return Grams(side, F, *side.backend.gram_and_sums(side, F), size)
     return MatrixFree(side, F)
 
 

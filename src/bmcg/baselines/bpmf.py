@@ -12,15 +12,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ..backends import SparseRows, count_jobs, open_backend
+from ..backends.packed import pack
 from ..base import MatrixCompleter
-from ..kernels.draws import draw_rows
-from ..kernels.grams import gram_and_sums
-from ..kernels.passes import Side, squared_error
-from ..kernels.reference import pack
-from ..kernels.threads import count_jobs, workers
+from ..checks import check_number, check_whole
 from ..observations import Observations
 from .alternating import sides
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 
 Array = NDArray[np.float64]
@@ -187,14 +184,14 @@ class BPMF(MatrixCompleter):
         centred = observations.with_values(observations.values - offset)
         rng = np.random.default_rng(self.random_state)
         # Tiny dense products: threads of the linear algebra library would only get in the way.
-        with workers(self.n_jobs) as pool, threadpool_limits(1):
-            model = self._sample(sides(centred, 1.0, pool), rng, offset)
+        with open_backend(self.n_jobs) as backend, threadpool_limits(1):
+            model = self._sample(sides(centred, 1.0, backend), rng, offset)
         self.rank_, self.n_draws_ = self.rank, len(model.row_draws)
         self.noise_std_ = float(np.mean(1.0 / model.noise_precisions)) ** 0.5
         return model
 
     def _sample(
-        self, views: tuple[Side, Side], rng: np.random.Generator, offset: float
+        self, views: tuple[SparseRows, SparseRows], rng: np.random.Generator, offset: float
     ) -> DrawModel:
         hyperprior = Hyperprior(self.prior_strength, self.degrees_of_freedom or self.rank)
         alpha = self._start_precision(views[0].values)
@@ -208,7 +205,7 @@ class BPMF(MatrixCompleter):
         for sweep in range(1, self.burn_in + self.max_iter + 1):
             U = draw_side(views[0], V, draw_hyperparameters(U, hyperprior, rng), alpha, rng)
             V = draw_side(views[1], U, draw_hyperparameters(V, hyperprior, rng), alpha, rng)
-            error = squared_error(views[0], U, V)
+            error = views[0].backend.squared_error(views[0], U, V)
             if self.noise_precision == "learn":
                 alpha = draw_noise_precision(error, len(views[0].values), rng)
             self.noise_precision_trace_.append(alpha)
@@ -228,7 +225,7 @@ class BPMF(MatrixCompleter):
 
 
 def pmf_start(
-    views: tuple[Side, Side], k: int, alpha: float, rng: np.random.Generator
+    views: tuple[SparseRows, SparseRows], k: int, alpha: float, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """PMF's estimate, U (m, k) and V (n, k): conditional means in turn, under N(0, I) priors."""
     prior = np.zeros(k), np.eye(k)
@@ -240,7 +237,7 @@ def pmf_start(
 
 
 def draw_side(
-    side: Side,
+    side: SparseRows,
     F: Array,
     hyperparameters: tuple[Array, Array],
     alpha: float,
@@ -252,12 +249,12 @@ def draw_side(
     there is no generator. Normal numbers are drawn in one go, before any thread starts.
     """
     mu, Lam = hyperparameters
-    P, h = gram_and_sums(side, F)
+    P, h = side.backend.gram_and_sums(side, F)
     P *= alpha
     P += pack(Lam)
     h = alpha * h + Lam @ mu
     z = np.zeros(h.shape) if rng is None else rng.standard_normal(h.shape)
-    return draw_rows(side.pool, P, h, z)
+    return side.backend.draw_rows(P, h, z)
 
 
 def draw_hyperparameters(

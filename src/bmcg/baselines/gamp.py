@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import count_jobs, open_backend
 from ..base import MEMORY_LIMIT, MatrixCompleter
+from ..checks import check_number, check_whole
 from ..graphs.precision import graph_precision
-from ..kernels.threads import count_jobs, workers
 from ..observations import Observations
 from .alternating import sides
-from .checks import check_number, check_whole
 from .message_passing import (
     Entries,
     Messages,
@@ -184,8 +184,8 @@ class BMCGPGAMP(MatrixCompleter):
         values = observations.values
         scale = float(np.sqrt(values @ values / len(values))) or 1.0
         m = observations.shape[0]
-        with workers(self.n_jobs) as pool:
-            entries = Entries.of(sides(observations, scale, pool)[1], m)
+        with open_backend(self.n_jobs) as backend:
+            entries = Entries.of(sides(observations, scale, backend)[1], m)
             messages, gamma = self._iterate(entries, self._prior_scatter(m, A), scale)
         self.noise_std_ = scale / gamma**0.5
         X = messages.Q @ messages.Z.T

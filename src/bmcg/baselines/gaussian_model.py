@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inference.families import outer_packed
+from ..backends.packed import outer_packed
 from .factor_model import FactorModel
 
 Array = NDArray[np.float64]

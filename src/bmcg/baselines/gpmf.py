@@ -10,15 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import SparseRows, open_backend
+from ..checks import check_number, check_whole
 from ..graphs.precision import Precision, graph_precision
-from ..kernels import passes
-from ..kernels.passes import Side
-from ..kernels.threads import workers
 from ..linalg.monte_carlo import MonteCarloEngine
-from ..linalg.system import SidePrior, off_diagonal
+from ..linalg.prior import graph_prior
 from ..observations import Observations
 from .alternating import Factors, alternate, sides
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 from .grals import Array, FactorCompleter, Graph, both_sides, graph_penalties
 
@@ -156,8 +154,8 @@ class GPMF(FactorCompleter):
     def _fit(self, observations: Observations, A: Graph, B: Graph) -> FactorModel:
         shape = observations.shape
         start = self._start(shape)
-        with workers(self.n_jobs) as pool:
-            views = sides(observations, self._choose_scale(observations), pool)
+        with open_backend(self.n_jobs) as backend:
+            views = sides(observations, self._choose_scale(observations), backend)
             without = graph_penalties(shape, (None, None), self.pmf_ridge, 0.0)
             factors = alternate(
                 views, without, start, max_iter=self.pmf_iter, cg_steps=3, tol=self.tol
@@ -172,7 +170,7 @@ class GPMF(FactorCompleter):
 
     def _fit_graphs(
         self,
-        views: tuple[Side, Side],
+        views: tuple[SparseRows, SparseRows],
         start: tuple[Array, Array],
         graphs: tuple[Graph, Graph],
         shape: tuple[int, int],
@@ -187,12 +185,12 @@ class GPMF(FactorCompleter):
             report=self._report("GPMF"),
         )
 
-    def _score(self, side: Side, U: Array, V: Array, graph: Graph) -> ScoredEdges | None:
+    def _score(self, side: SparseRows, U: Array, V: Array, graph: Graph) -> ScoredEdges | None:
         if graph is None or graph.nnz == 0:
             return None
         # A node in a component without observations needs some precision of its own.
         precision = graph_precision(graph, ridge=1e-4)
-        D = passes.row_sums(side, V**2) / self.noise_variance
+        D = side.backend.row_sums(side, V**2) / self.noise_variance
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         scores = factor_covariance(U, precision.heads, precision.tails)
         scores += posterior_covariance(precision, D, side, seed, self.n_samples)
@@ -209,7 +207,7 @@ def factor_covariance(U: Array, heads: NDArray[np.int32], tails: NDArray[np.int3
 
 
 def posterior_covariance(
-    precision: Precision, D: Array, side: Side, seed: int, n_samples: int
+    precision: Precision, D: Array, side: SparseRows, seed: int, n_samples: int
 ) -> Array:
     """Covariance along each edge of (L + diag(D_r))⁻¹, averaged over the factors r.
 
@@ -222,7 +220,7 @@ def posterior_covariance(
         L.
     D : ndarray of shape (n, k)
         Precision that the observations add.
-    side : Side
+    side : SparseRows
         For its threads.
     seed, n_samples : int
 
@@ -230,22 +228,21 @@ def posterior_covariance(
     -------
     ndarray of shape (n_edges,)
     """
-    coupling = off_diagonal(precision, side.pool)
-    assert coupling is not None
-    prior = SidePrior(precision, coupling, 0.0)
+    prior = graph_prior(precision, 0.0, side.backend)
+    assert prior.coupling is not None
     total = np.zeros(len(precision.weights))
     for r in range(D.shape[1]):
         # A seed for each factor: errors of the draws average out over the factors.
-        engine = MonteCarloEngine(side.pool, seed + r, n_samples)
+        engine = MonteCarloEngine(side.backend, seed + r, n_samples)
         z = engine.draw_columns(prior, D[:, [r]], np.ones(1))[:, 0]
-        total += _edge_covariance(precision, coupling, D[:, r], z)
+        total += _edge_covariance(precision, prior.coupling, D[:, r], z)
     return total / D.shape[1]
 
 
-def _edge_covariance(precision: Precision, coupling: Side, d: Array, z: Array) -> Array:
+def _edge_covariance(precision: Precision, coupling: SparseRows, d: Array, z: Array) -> Array:
     """Rao-Blackwellised covariance along each edge from draws z (n, s)."""
     a, b, w = precision.heads, precision.tails, precision.weights[:, None]
-    pull = -passes.weighted_sums(coupling, np.ascontiguousarray(z))
+    pull = -coupling.backend.weighted_sums(coupling, np.ascontiguousarray(z))
     pivot = (precision.diagonal + d)[:, None]
     at_a, at_b = pull[a] - w * z[b], pull[b] - w * z[a]
     det = pivot[a] * pivot[b] - w**2

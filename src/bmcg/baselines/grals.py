@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import count_jobs, open_backend
 from ..base import MatrixCompleter
+from ..checks import check_number, check_whole
 from ..graphs.precision import Precision, graph_precision
-from ..kernels.threads import count_jobs, workers
 from ..observations import Observations
 from .alternating import Factors, Penalty, alternate, precision_penalty, sides
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 
 Array = NDArray[np.float64]
@@ -157,9 +157,9 @@ class GRALS(FactorCompleter):
 
     def _fit(self, observations: Observations, A: Graph, B: Graph) -> FactorModel:
         scale = self._choose_scale(observations)
-        with workers(self.n_jobs) as pool:
+        with open_backend(self.n_jobs) as backend:
             factors = alternate(
-                sides(observations, scale, pool),
+                sides(observations, scale, backend),
                 graph_penalties(observations.shape, (A, B), self.graph_weight, self.ridge),
                 self._start(observations.shape),
                 max_iter=self.max_iter,

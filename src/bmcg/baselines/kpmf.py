@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import ive
 
+from ..backends import open_backend
+from ..checks import check_number
 from ..graphs.precision import graph_precision, identity_precision
-from ..kernels.threads import workers
 from ..observations import Observations
 from .alternating import Penalty, alternate, precision_penalty, sides
-from .checks import check_number
 from .factor_model import FactorModel
 from .grals import Array, FactorCompleter, Graph
 
@@ -102,9 +102,9 @@ class KPMF(FactorCompleter):
     def _fit(self, observations: Observations, A: Graph, B: Graph) -> FactorModel:
         m, n = observations.shape
         penalties = (self._penalty(m, A), self._penalty(n, B))
-        with workers(self.n_jobs) as pool:
+        with open_backend(self.n_jobs) as backend:
             factors = alternate(
-                sides(observations, self._choose_scale(observations), pool),
+                sides(observations, self._choose_scale(observations), backend),
                 penalties,
                 self._spectral_start(observations),
                 max_iter=self.max_iter,

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from ..backends import count_jobs, open_backend
 from ..base import MatrixCompleter
-from ..kernels.threads import count_jobs, workers
+from ..checks import check_number, check_whole
 from ..observations import Observations
 from .alternating import sides
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 from .rank_one import Components, Solver, orthogonalise
 
@@ -105,8 +105,8 @@ class L1MC(MatrixCompleter):
         self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
     ) -> FactorModel:
         self.penalty_ = self._first_penalty(observations)
-        with workers(self.n_jobs) as pool, threadpool_limits(1):
-            solver = Solver(observations, sides(observations, 1.0, pool))
+        with open_backend(self.n_jobs) as backend, threadpool_limits(1):
+            solver = Solver(observations, sides(observations, 1.0, backend))
             found = self._select(solver)
             if self._should_refine(found):
                 found = self._refine(solver, found)

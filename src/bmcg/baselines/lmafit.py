@@ -11,13 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ..backends import SparseRows, count_jobs, open_backend
 from ..base import MatrixCompleter
-from ..kernels.passes import Side, weighted_sums
-from ..kernels.residuals import residuals
-from ..kernels.threads import count_jobs, workers
+from ..checks import check_number, check_whole
 from ..observations import Observations
 from .alternating import sides
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 
 Array = NDArray[np.float64]
@@ -123,8 +121,8 @@ class LMaFit(MatrixCompleter):
         self, observations: Observations, A: sp.csr_array | None, B: sp.csr_array | None
     ) -> FactorModel:
         # Thin dense products: threads of the linear algebra library would only get in the way.
-        with workers(self.n_jobs) as pool, threadpool_limits(1):
-            by_row, by_col = sides(observations, 1.0, pool)
+        with open_backend(self.n_jobs) as backend, threadpool_limits(1):
+            by_row, by_col = sides(observations, 1.0, backend)
             flipped = by_row.n > by_col.n
             views = (by_col, by_row) if flipped else (by_row, by_col)
             state = self._iterate(views)
@@ -132,7 +130,7 @@ class LMaFit(MatrixCompleter):
         factors = (state.Y, state.X) if flipped else (state.X, state.Y)
         return FactorModel(*factors)
 
-    def _iterate(self, views: tuple[Side, Side]) -> _State:
+    def _iterate(self, views: tuple[SparseRows, SparseRows]) -> _State:
         first = views[0]
         order = np.argsort(first.indices, kind="stable")
         k = min(self.rank, first.n)
@@ -180,7 +178,7 @@ class LMaFit(MatrixCompleter):
         return max(at + 1, int(_LEAST_SHARE * k), 1)
 
 
-def _start(views: tuple[Side, Side], k: int) -> _State:
+def _start(views: tuple[SparseRows, SparseRows], k: int) -> _State:
     """X = 0 and Y the leading columns of the identity, as in the authors' code."""
     E = views[0].values.copy()
     return _State(
@@ -188,21 +186,28 @@ def _start(views: tuple[Side, Side], k: int) -> _State:
     )
 
 
-def _step(views: tuple[Side, Side], order: NDArray[np.intp], state: _State, omega: float) -> _State:
+def _step(
+    views: tuple[SparseRows, SparseRows], order: NDArray[np.intp], state: _State, omega: float
+) -> _State:
     """Least squares for X, then for Y, against Z = XYᵀ + ω P_Ω(M − XYᵀ)."""
     X, Y = state.X, state.Y
     sparse = omega * state.E
-    ZY = X @ (Y.T @ Y) + weighted_sums(views[0], Y, sparse)
+    ZY = X @ (Y.T @ Y) + views[0].backend.weighted_sums(views[0], Y, sparse)
     # An orthonormal basis serves as well as the least squares solution: the product is equal.
     Q, R, _ = scipy.linalg.qr(ZY, mode="economic", pivoting=True)
     Q = np.ascontiguousarray(Q)
-    new_Y = Y @ (X.T @ Q) + weighted_sums(views[1], Q, sparse[order])
-    E = residuals(views[0], Q, new_Y)
+    new_Y = Y @ (X.T @ Q) + views[1].backend.weighted_sums(views[1], Q, sparse[order])
+    E = _residuals(views[0], Q, new_Y)
     return _State(Q, new_Y, E, float(np.linalg.norm(E)), np.abs(np.diag(R)))
 
 
-def _truncate(views: tuple[Side, Side], state: _State, rank: int) -> _State:
+def _residuals(rows: SparseRows, X: Array, Y: Array) -> Array:
+    """P_Ω(M − XYᵀ), in the order of the rows."""
+    return rows.values - rows.backend.entry_products(rows, X, Y)
+
+
+def _truncate(views: tuple[SparseRows, SparseRows], state: _State, rank: int) -> _State:
     """The leading columns, in the order of the pivots."""
     X, Y = np.ascontiguousarray(state.X[:, :rank]), np.ascontiguousarray(state.Y[:, :rank])
-    E = residuals(views[0], X, Y)
+    E = _residuals(views[0], X, Y)
     return replace(state, X=X, Y=Y, E=E, norm=float(np.linalg.norm(E)), pivots=state.pivots[:rank])

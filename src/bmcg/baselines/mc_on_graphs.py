@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import count_jobs
 from ..base import MEMORY_LIMIT, MatrixCompleter
+from ..checks import check_number, check_whole
 from ..graphs.precision import graph_precision
-from ..kernels.threads import count_jobs
 from ..observations import Observations
 from .admm import Problem, Solution, Weights, solve
-from .checks import check_number, check_whole
 from .factor_model import FactorModel
 from .grals import Graph
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.grouping import members
-from ..kernels.passes import Side, weighted_sums
-from ..kernels.residuals import residuals
+from ..backends import SparseRows
+from ..observations.grouping import members
 
 Array = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Entries:
 
     Attributes
     ----------
-    side : Side
+    side : SparseRows
         Its n rows are the matrix's columns; values y_ij.
     m : int
         Number of rows of the matrix.
@@ -44,12 +43,12 @@ class Entries:
         Compute products entry by entry.
     """
 
-    side: Side
+    side: SparseRows
     m: int
     sparse: bool
 
     @classmethod
-    def of(cls, side: Side, m: int) -> Entries:
+    def of(cls, side: SparseRows, m: int) -> Entries:
         """The entries of a matrix with m rows, products computed the quicker way."""
         return cls(side, m, is_sparse(len(side.values), m, side.n))
 
@@ -62,12 +61,12 @@ class Entries:
         """(Q z_j)_i where observed, shape (n_observed,): Q (m, m), Z (n, m)."""
         if not self.sparse:
             return (Z @ Q.T)[self.places]
-        return -residuals(replace(self.side, values=np.zeros(len(self.side.values))), Z, Q)
+        return self.side.backend.entry_products(self.side, Z, Q)
 
     def sums(self, Q: Array, values: Array) -> Array:
         """Σ_i x_ij q_i over the observed entries of column j, shape (n, m)."""
         if self.sparse:
-            return weighted_sums(self.side, Q, values)
+            return self.side.backend.weighted_sums(self.side, Q, values)
         X = np.zeros((self.side.n, self.m))
         X[self.places] = values
         return X @ Q

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
-from ..kernels.passes import Side
-from ..kernels.residuals import rank_one_moments, rank_one_shift
+from ..backends import SparseRows
 from ..observations import Observations
 
 Array = NDArray[np.float64]
@@ -50,10 +49,10 @@ class Components:
 class Solver:
     """The data in both orders, with the steps that need it."""
 
-    def __init__(self, observations: Observations, views: tuple[Side, Side]) -> None:
+    def __init__(self, observations: Observations, views: tuple[SparseRows, SparseRows]) -> None:
         self._observations = observations
         self._views = views
-        by_col = np.argsort(views[0].indices, kind="stable")
+        by_col = observations.col_order
         self._orders = np.arange(len(by_col)), by_col
 
     def nothing(self) -> Components:
@@ -90,9 +89,9 @@ class Solver:
                 self._views, self._orders, (U, V), (V, U), strict=True
             ):
                 old = weights[r] * own[r]
-                c, d = rank_one_moments(side, E, order, old, other[r])
+                c, d = side.backend.rank_one_moments(side, E, order, old, other[r])
                 new = minimiser(c, d, penalty)
-                rank_one_shift(side, E, order, new - old, other[r])
+                side.backend.rank_one_shift(side, E, order, new - old, other[r])
                 weights[r] = np.linalg.norm(new)
                 if weights[r] == 0:
                     break

@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from ..base import MatrixCompleter
+from ..checks import check_whole
 from ..metrics import rmse
 from ..observations import Observations
-from .checks import check_whole
 
 Grid = Mapping[str, Iterable[Any]]
 

@@ -11,24 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
+from ..backends import SparseRows, count_jobs, open_backend
+from ..backends.packed import outer_packed, packed_diagonal
 from ..base import MatrixCompleter
-from ..inference.elbo import gamma_divergences
-from ..inference.families import outer_packed
-from ..inference.state import Gamma
-from ..kernels.passes import (
-    Side,
-    block_product,
-    invert_blocks,
-    row_sums,
-    squared_error,
-    weighted_sums,
-)
-from ..kernels.reference import packed_diagonal
-from ..kernels.threads import count_jobs, workers
+from ..checks import check_number, check_whole
+from ..likelihoods.gamma import Gamma
 from ..linalg.svd import truncated_svd
 from ..observations import Observations
 from .alternating import sides
-from .checks import check_number, check_whole
 from .gaussian_model import GaussianFactorModel
 
 Array = NDArray[np.float64]
@@ -116,8 +106,8 @@ class VBMC(MatrixCompleter):
     ) -> GaussianFactorModel:
         self.scale_ = zero_filled_size(observations)
         # Tiny dense products: threads of the linear algebra library would only get in the way.
-        with workers(self.n_jobs) as pool, threadpool_limits(1):
-            views = sides(observations, self.scale_, pool)
+        with open_backend(self.n_jobs) as backend, threadpool_limits(1):
+            views = sides(observations, self.scale_, backend)
             state = self._iterate(views, self._start(observations, self.scale_))
             state = keep_columns(state, contributions(state) >= self.tol)
         self.rank_ = len(state.lam.shape)
@@ -141,7 +131,7 @@ class VBMC(MatrixCompleter):
         lam = Gamma(np.ones(k), np.ones(k))
         return _State(rows, cols, lam, Gamma(np.asarray(1.0), np.asarray(1.0)), 0.0)
 
-    def _iterate(self, views: tuple[Side, Side], state: _State) -> _State:
+    def _iterate(self, views: tuple[SparseRows, SparseRows], state: _State) -> _State:
         bounds: list[float] = []
         ranks: list[int] = []
         self.converged_ = False
@@ -198,7 +188,7 @@ class _State:
     squared_error: float
 
 
-def update(views: tuple[Side, Side], state: _State, hyperprior: float) -> _State:
+def update(views: tuple[SparseRows, SparseRows], state: _State, hyperprior: float) -> _State:
     """q(U), q(V), q(λ) and q(τ), each once."""
     tau, lam = float(state.tau.mean), state.lam.mean
     rows, _ = _update_rows(views[0], state.cols, tau, lam)
@@ -212,22 +202,22 @@ def update(views: tuple[Side, Side], state: _State, hyperprior: float) -> _State
     return _State(rows, cols, Gamma(shape, rate), noise, error)
 
 
-def _update_rows(side: Side, other: _Rows, tau: float, lam: Array) -> tuple[_Rows, Array]:
+def _update_rows(side: SparseRows, other: _Rows, tau: float, lam: Array) -> tuple[_Rows, Array]:
     """u_i ~ N(τ C_i Σ_j x_ij ⟨v_j⟩, C_i), C_i = (τ Σ_j ⟨v_j v_jᵀ⟩ + Λ)⁻¹; also those sums."""
-    G = row_sums(side, outer_packed(other.mean) + other.cov)
+    G = side.backend.row_sums(side, outer_packed(other.mean) + other.cov)
     P = tau * G
     P[:, packed_diagonal(len(lam))] += lam
-    cov, log_dets = invert_blocks(side.pool, P)
+    cov, log_dets = side.backend.invert_blocks(P)
     if not np.isfinite(log_dets).all():
         raise FloatingPointError(
             "VBMC: a row's posterior precision is not positive definite; "
             "rescale the data towards unit variance"
         )
-    mean = block_product(side.pool, cov, tau * weighted_sums(side, other.mean))
+    mean = side.backend.block_product(cov, tau * side.backend.weighted_sums(side, other.mean))
     return _Rows(mean, cov, float(log_dets.sum())), G
 
 
-def _expected_error(side: Side, own: _Rows, other: _Rows, G: Array) -> float:
+def _expected_error(side: SparseRows, own: _Rows, other: _Rows, G: Array) -> float:
     """⟨‖P_Ω(M − UVᵀ)‖²⟩ from the side updated last, G its sums Σ_i ⟨u_i u_iᵀ⟩.
 
     The residual of the means is summed directly: the expanded square would cancel. What the
@@ -237,8 +227,8 @@ def _expected_error(side: Side, own: _Rows, other: _Rows, G: Array) -> float:
     twice = np.where(r == s, 1.0, 2.0)
     squares = float(np.einsum("it,it->t", G, outer_packed(own.mean) + own.cov) @ twice)
     silent = replace(side, values=np.zeros(len(side.values)))
-    spread = max(squares - squared_error(silent, own.mean, other.mean), 0.0)
-    return squared_error(side, own.mean, other.mean) + spread
+    spread = max(squares - silent.backend.squared_error(silent, own.mean, other.mean), 0.0)
+    return side.backend.squared_error(side, own.mean, other.mean) + spread
 
 
 def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
@@ -251,7 +241,7 @@ def lower_bound(state: _State, n_observed: int, hyperprior: float) -> float:
     for side in (state.rows, state.cols):
         n, k = side.mean.shape
         bound += 0.5 * (n * log_lam - float(lam.mean @ side.energy) + n * k - side.log_det)
-    divergence = sum(float(gamma_divergences(g, hyperprior, hyperprior).sum()) for g in (lam, tau))
+    divergence = sum(float(g.divergence(hyperprior, hyperprior).sum()) for g in (lam, tau))
     return bound - divergence
 
 

@@ -217,7 +217,13 @@ PosteriorOption = Annotated[
         "both; auto is joint with features, column without."
     ),
 ]
-Ridge = Annotated[float, typer.Option(help="Added to the graphs' Laplacians.")]
+Ridge = Annotated[
+    float | None,
+    typer.Option(
+        help="Added to the graphs' Laplacians; where it starts, if it is learned.",
+        show_default=False,
+    ),
+]
 MaxSweeps = Annotated[int, typer.Option(min=1, help="Most sweeps.")]
 Tol = Annotated[
     float, typer.Option(min=0.0, help="Stop at this relative gain of the evidence bound.")
@@ -235,6 +241,14 @@ LearnGraphs = Annotated[
     typer.Option(
         help="Whether the strengths of graphs and features are learned; no keeps every graph at "
         "weight one, as in the paper."
+    ),
+]
+SelectionOption = Annotated[
+    bool,
+    typer.Option(
+        "--selection/--no-selection",
+        help="Ask whether the model would do without biases, components, features or graphs; "
+        "--no-selection keeps all of them.",
     ),
 ]
 ValueRange = Annotated[

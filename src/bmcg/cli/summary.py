@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..base import MatrixCompleter
 from ..estimators import BMCG
-from ..inference.weights import GraphWeight
+from ..inference.usage import GraphWeight
 from ..observations.labels import Labels
 from ..posterior import Posterior, SidePosterior
 
@@ -51,6 +51,8 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("row graph", _graph(fitted.rows, model.graph_weights_["rows"])),
         ("col graph", _graph(fitted.cols, model.graph_weights_["cols"])),
         ("posterior", model.posterior_),
+        ("holds", model.selection_.holds),
+        *(("asked", verdict.sentence) for verdict in model.selection_.verdicts),
         *(("joined", f"{argument}: {note}") for argument, note in model.joined_.items()),
     ]
 

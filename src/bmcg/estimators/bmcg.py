@@ -11,19 +11,26 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..backends import count_jobs, open_backend
 from ..callbacks import CallbackSupport, SweepTasks, with_callbacks
 from ..caller import user_level
-from ..doubt import settled
+from ..checks import (
+    check_choice,
+    check_number,
+    check_range,
+    check_subset,
+    check_whole,
+    seed_of,
+)
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
 from ..inference.families import FAMILIES, Family
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
-from ..inference.mark import Mark
-from ..inference.run import biases_pay, run
-from ..inference.weights import GraphWeight, graph_weights
-from ..kernels.threads import count_jobs, workers
+from ..inference.selection import QUESTIONS, Selection, select
+from ..inference.snapshot import Snapshot
+from ..inference.usage import GraphWeight, graph_weights
+from ..inference.variational import run
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..observations.frames import like
@@ -38,9 +45,9 @@ Array = NDArray[np.float64]
 class BMCG(CallbackSupport, ServingModel):
     """Bayesian low-rank matrix completion with a graph on the rows and one on the columns.
 
-    M ≈ UVᵀ on the observed entries. Columns of U and V share precisions that are learned, so
-    the rank is found; rows of U and of V are tied by the graphs' Laplacians; the noise is
-    learned. Nothing is tuned.
+    M ≈ UVᵀ on the observed entries. Components, columns of U and V, share precisions that are
+    learned, so the rank is found; rows of U and of V are tied by the graphs' Laplacians; the
+    noise is learned. Nothing is tuned.
 
     Parameters
     ----------
@@ -50,17 +57,20 @@ class BMCG(CallbackSupport, ServingModel):
     posterior : {"auto", "column", "row", "joint"}, default="auto"
         What the posterior keeps: correlation along the graph ("column", the paper's choice),
         between components, or both. "auto" is "joint" with features and "column" without.
-    ridge : float, default=1e-6
-        Added to the diagonal of each graph's Laplacian.
+    ridge : float or None
+        Added to the diagonal of each side's Laplacian. Where strengths are learned the ridge is
+        one of them, and this is where it starts: 0.1 by default. Else it stays: 1e-6 by default.
     max_sweeps : int, default=200
     tol : float, default=1e-5
         Stop when a sweep raises the evidence bound by less than this, relative to its size
         (at least one nat an observation).
     engine : {"auto", "dense", "sparse", "monte_carlo"}, default="auto"
-        How variances along a graph are computed; chosen by cost unless given.
+        How variances along a graph are computed; chosen by cost unless given. Features leave
+        "sparse" out, and "dense" to small sides. A side without graph and features needs none.
     storage : {"float64", "float32"}, default="float64"
         What second moments are stored in while they are summed. "float32" halves the memory
-        and traffic of sums in "row" and "joint", which are taken in float64 either way.
+        and traffic of sums in "row" and "joint", which are taken in float64 either way; "column"
+        stores none.
     bias : {"auto", True, False}, default="auto"
         Whether rows and columns have offsets of their own, smoothed by the same graphs, around
         a global one. "auto" uses them where a row or a column has no observation, and else
@@ -70,6 +80,10 @@ class BMCG(CallbackSupport, ServingModel):
         does so wherever there are any, and leaves out a graph that does not pay for its
         strength. False keeps every graph at weight one and the ridge as given, which is the
         paper's model.
+    selection : bool or list of {"biases", "components", "features", "graphs"}, default=True
+        Which questions are asked about what the model is made of: whether `bias="auto"` means
+        biases, and whether the fit would do without components, without features, without a
+        graph. One that is not asked leaves the fuller model.
     value_range : None, "observed" or (low, high)
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
@@ -100,9 +114,13 @@ class BMCG(CallbackSupport, ServingModel):
     row_factors_ : ndarray of shape (m, rank_)
     col_factors_ : ndarray of shape (n, rank_)
         Posterior means; row_factors_ @ col_factors_.T is the completed matrix.
+    selection_ : Selection
+        What was tried, each verdict with its figures, and which fit the model holds.
     elbo_trace_ : ndarray of shape (n_sweeps_,)
-        Evidence lower bound after every sweep, all constants included.
+        Evidence lower bound after every sweep of that fit, all constants included.
     rank_trace_ : ndarray of shape (n_sweeps_,)
+    solve_steps_ : ndarray of shape (n_sweeps_,)
+        Steps of conjugate gradients in every sweep that this process made.
     n_sweeps_ : int
     converged_ : bool
     stop_reason_ : str
@@ -137,12 +155,15 @@ class BMCG(CallbackSupport, ServingModel):
         "engines_",
         "biased_",
         "graph_weights_",
+        "selection_",
     )
 
     fitted_: Posterior
     posterior_: Family
     elbo_trace_: Array
     rank_trace_: NDArray[np.int64]
+    solve_steps_: NDArray[np.int64]
+    selection_: Selection
     converged_: bool
     stop_reason_: str
     engines_: tuple[str, str]
@@ -153,7 +174,7 @@ class BMCG(CallbackSupport, ServingModel):
         self,
         rank: int = 100,
         posterior: Family | Literal["auto"] = "auto",
-        ridge: float = 1e-6,
+        ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,
         *,
@@ -161,6 +182,7 @@ class BMCG(CallbackSupport, ServingModel):
         storage: Literal["float64", "float32"] = "float64",
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
+        selection: Any = True,
         value_range: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -177,6 +199,7 @@ class BMCG(CallbackSupport, ServingModel):
         self.storage = storage
         self.bias = bias
         self.learn_graphs = learn_graphs
+        self.selection = selection
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -237,14 +260,17 @@ class BMCG(CallbackSupport, ServingModel):
         self._check_parameters(observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
-        self.posterior_ = self._family(rows, cols)
-        self._remember(observations)
+        family = self._family(rows, cols)
         notes = {"row_features": rows.joined, "col_features": cols.joined}
-        self.joined_ = {argument: note for argument, note in notes.items() if note}
-        codes = {"rows": rows.code, "cols": cols.code}
-        self.feature_codes_ = {side: code for side, code in codes.items() if code is not None}
+        joined = {argument: note for argument, note in notes.items() if note}
+        given_codes = {"rows": rows.code, "cols": cols.code}
+        codes = {side: code for side, code in given_codes.items() if code is not None}
         tasks = SweepTasks(owner, given, observations.values)
-        self.fitted_ = self._run(observations, rows, cols, tasks)
+        fit, fitted, selection, advice = self._run(observations, rows, cols, family, tasks)
+        # Nothing is set before the fit stands: what fails leaves the model as it was.
+        self._adopt(observations, family, fit, fitted, selection)
+        self.joined_, self.feature_codes_ = joined, codes
+        self._warn(fit, advice)
         tasks.finish()
         return self
 
@@ -309,7 +335,7 @@ class BMCG(CallbackSupport, ServingModel):
         ndarray of shape (n_draws, n_pairs)
         """
         i, j = self._pairs(rows, cols)
-        check_whole(n_draws, "n_draws", 1)
+        check_whole("n_draws", n_draws)
         return self.fitted_.draw(i, j, n_draws, seed_of(random_state), include_noise)
 
     @property
@@ -348,66 +374,84 @@ class BMCG(CallbackSupport, ServingModel):
         return len(self.elbo_trace_)
 
     def _check_parameters(self, observations: Observations) -> None:
-        check_whole(self.rank, "rank", 1)
-        check_whole(self.max_sweeps, "max_sweeps", 1)
-        _check_choice(self.posterior, "posterior", ("auto", *FAMILIES))
-        _check_choice(self.engine, "engine", ENGINES)
-        _check_choice(self.storage, "storage", ("float64", "float32"))
-        _check_choice(self.bias, "bias", ("auto", True, False))
-        _check_choice(self.learn_graphs, "learn_graphs", ("auto", True, False))
-        _check_range(self.value_range, observations)
-        _check_positive(self.ridge, "ridge")
-        _check_positive(self.tol, "tol", zero=True)
+        check_whole("rank", self.rank)
+        check_whole("max_sweeps", self.max_sweeps)
+        check_choice("posterior", self.posterior, ("auto", *FAMILIES))
+        check_choice("engine", self.engine, ENGINES)
+        check_choice("storage", self.storage, ("float64", "float32"))
+        check_choice("bias", self.bias, ("auto", True, False))
+        check_choice("learn_graphs", self.learn_graphs, ("auto", True, False))
+        check_subset("selection", self.selection, QUESTIONS)
+        x = observations.values
+        check_range("value_range", self.value_range, float(x.min()), float(x.max()))
+        if self.ridge is not None:
+            check_number("ridge", self.ridge)
+        check_number("tol", self.tol, allow_equal=True)
         count_jobs(self.n_jobs)
 
     def _family(self, rows: SideSpec, cols: SideSpec) -> Family:
         featured = rows.features is not None or cols.features is not None
-        if self.posterior == "auto":
-            return "joint" if featured else "column"
-        if self.posterior == "column" and featured:
+        family: Family = "joint" if featured else "column"
+        if self.posterior != "auto":
+            family = self.posterior
+        if family == "column" and featured:
             raise ValueError(
                 'posterior="column" has no room for features, whose weights tie the columns\' '
                 'rows together: use posterior="auto", "row" or "joint"'
             )
-        return self.posterior
+        if family == "column" and self.storage != "float64":
+            raise ValueError(
+                f"storage={self.storage!r} does nothing for the column posterior, which stores no "
+                'second moments: use storage="float64", or posterior="row" or "joint"'
+            )
+        return family
 
     def _run(
-        self, observations: Observations, rows: SideSpec, cols: SideSpec, tasks: SweepTasks
-    ) -> Posterior:
+        self,
+        observations: Observations,
+        rows: SideSpec,
+        cols: SideSpec,
+        family: Family,
+        tasks: SweepTasks,
+    ) -> tuple[Fit, Posterior, Selection, str]:
+        """The fit, what it learned, the questions asked, and advice where it did not converge."""
         m, n = observations.shape
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
-        settings = self._settings(observations, bool(learn))
+        settings = self._settings(observations, family, bool(learn))
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         kept = self._open_checkpoint(observations, *sides, settings)
-        mark = None if kept is None else kept.mark
+        resume = None if kept is None else kept.snapshot
+        if kept is not None and resume is not None:
+            settings = replace(settings, seed=kept.identity.seed)
         progress = tasks.progress(self.max_sweeps, self.verbose)
-        with workers(self.n_jobs) as pool, progress as show:
-            bias = self.bias
-            if kept is not None and mark is not None:
-                bias, settings = mark.state.biased, replace(settings, seed=kept.identity.seed)
-            elif bias == "auto":
-                bias = biases_pay(observations, *sides, settings, pool)
-            settings = replace(settings, bias=bool(bias))
+
+        def between(place: Snapshot) -> None:
+            if kept is not None:
+                kept(place)
+            tasks.begin()
+
+        with open_backend(self.n_jobs) as backend, progress as show:
 
             def after(sweep: Progress) -> bool:
                 show(sweep)
-                return tasks.end(lambda: self._as_of(sweep.fit(), observations))
-
-            def between(place: Mark) -> None:
-                if kept is not None:
-                    kept(place)
-                tasks.begin()
+                return tasks.end(lambda: self._as_of(sweep.fit(), observations, family))
 
             tasks.begin()
-            fit = run(
-                observations, *sides, settings, pool=pool, callback=after, resume=mark, keep=between
+            fit, selection = select(
+                observations,
+                sides,
+                settings,
+                backend=backend,
+                show=show,
+                asked=check_subset("selection", self.selection, QUESTIONS),
+                callback=after,
+                keep=between,
+                resume=resume,
             )
-            fit = settled(observations, sides, settings, fit, pool, show)
-            posterior = Posterior.from_fit(fit, self.posterior_, self._limits(observations), pool)
+            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
         if kept is not None:
             kept.finish(fit)
-        self._note(fit, "" if kept is None else kept.advice)
-        return posterior
+        return fit, fitted, selection, "" if kept is None else kept.advice
 
     def _open_checkpoint(
         self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
@@ -415,9 +459,9 @@ class BMCG(CallbackSupport, ServingModel):
         if self.checkpoint is None and not self.resume:
             return None
         fixed = {
-            "posterior": self.posterior_,
+            "posterior": settings.family,
             "rank": settings.rank,
-            "ridge": float(self.ridge),
+            "ridge": None if self.ridge is None else float(self.ridge),
             "engine": self.engine,
             "storage": self.storage,
             "bias": self.bias,
@@ -434,23 +478,30 @@ class BMCG(CallbackSupport, ServingModel):
     def _resume(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
     ) -> Posterior:
-        settings = replace(self._settings(observations, False), bias=start.state.biased)
-        with workers(self.n_jobs) as pool, fit_progress(self.max_sweeps, self.verbose) as show:
-            fit = run(observations, rows, cols, settings, pool=pool, callback=show, start=start)
-            posterior = Posterior.from_fit(fit, self.posterior_, self._limits(observations), pool)
+        family = self.posterior_
+        settings = self._settings(observations, family, False)
+        settings = replace(settings, bias=start.state.biased)
+        progress = fit_progress(self.max_sweeps, self.verbose)
+        with open_backend(self.n_jobs) as backend, progress as show:
+            fit = run(
+                observations, rows, cols, settings, backend=backend, callback=show, start=start
+            )
+            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
         weights = self.graph_weights_
-        self._note(fit)
+        self._describe(fit, Selection("the update", self.selection_.verdicts))
         self.graph_weights_ = weights
-        return posterior
+        self._warn(fit)
+        return fitted
 
-    def _settings(self, observations: Observations, learn: bool) -> Settings:
+    def _settings(self, observations: Observations, family: Family, learn: bool) -> Settings:
         return Settings(
-            family=self.posterior_,
+            family=family,
             rank=min(self.rank, *observations.shape),
             max_sweeps=self.max_sweeps,
             tol=self.tol,
             engine=self.engine,
             seed=seed_of(self.random_state),
+            bias=None if self.bias == "auto" else bool(self.bias),
             learn=learn,
             single=self.storage == "float32",
         )
@@ -464,39 +515,60 @@ class BMCG(CallbackSupport, ServingModel):
         low, high = self.value_range
         return float(low), float(high)
 
-    def _as_of(self, fit: Fit, observations: Observations) -> Self:
+    def _as_of(self, fit: Fit, observations: Observations, family: Family) -> Self:
         """This model as a fit under way would leave it."""
         model = copy.copy(self)
-        model._describe(fit)
-        model.fitted_ = Posterior.from_fit(fit, self.posterior_, self._limits(observations))
+        fitted = Posterior.from_fit(fit, family, self._limits(observations))
+        model._adopt(observations, family, fit, fitted, Selection("a fit under way"))
+        model.joined_, model.feature_codes_ = {}, {}
         return model
 
-    def _describe(self, fit: Fit) -> None:
+    def _adopt(
+        self,
+        observations: Observations,
+        family: Family,
+        fit: Fit,
+        fitted: Posterior,
+        selection: Selection,
+    ) -> None:
+        """Become the model of a fit."""
+        self.posterior_ = family
+        self._remember(observations)
+        self._describe(fit, selection)
+        self.fitted_ = fitted
+
+    def _describe(self, fit: Fit, selection: Selection) -> None:
         self.elbo_trace_ = np.asarray(fit.trace)
         self.rank_trace_ = np.asarray(fit.ranks)
+        self.solve_steps_ = np.asarray(fit.steps)
+        self.selection_ = selection
         self.converged_ = fit.converged
         self.biased_ = fit.state.biased
         self.graph_weights_ = {"rows": graph_weights(fit.rows), "cols": graph_weights(fit.cols)}
-        self.engines_ = (fit.rows.half.engine.name, fit.cols.half.engine.name)
+        self.engines_ = (fit.rows.side.engine.name, fit.cols.side.engine.name)
         ends = ("converged", "interrupted", "stopped")
         self.stop_reason_ = next((end for end in ends if getattr(fit, end)), "max_sweeps")
 
-    def _note(self, fit: Fit, advice: str = "") -> None:
-        self._describe(fit)
+    def _warn(self, fit: Fit, advice: str = "") -> None:
+        said = []
         if fit.interrupted:
-            warnings.warn(
+            said.append(
                 f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
-                f"{advice}",
-                ConvergenceWarning,
-                stacklevel=user_level(),
+                f"{advice}"
             )
         elif self.stop_reason_ == "max_sweeps":
-            warnings.warn(
+            said.append(
                 f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
-                f"predictions are usable, more sweeps may improve them{advice}",
-                ConvergenceWarning,
-                stacklevel=user_level(),
+                f"predictions are usable, more sweeps may improve them{advice}"
             )
+        if fit.unsolved:
+            said.append(
+                f"{fit.unsolved} of the solves in the last sweep ran out of steps "
+                f"(solve_steps_[-1]={fit.steps[-1]}): factors or variances are less accurate than "
+                "they should be; a larger ridge, or graphs of less uneven weights, would help"
+            )
+        for words in said:
+            warnings.warn(words, ConvergenceWarning, stacklevel=user_level())
 
     def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool = True) -> Array:
         return self.fitted_.mean(i, j, include_noise)
@@ -507,6 +579,7 @@ class BMCG(CallbackSupport, ServingModel):
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays, header = super()._state()
         arrays |= {"elbo_trace": self.elbo_trace_, "rank_trace": self.rank_trace_}
+        arrays["solve_steps"] = self.solve_steps_
         # Where a fit was kept is no part of the model.
         for name in ("checkpoint", "resume"):
             header["parameters"].pop(name, None)
@@ -517,56 +590,17 @@ class BMCG(CallbackSupport, ServingModel):
     def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
         model = super()._from_state(arrays, header)
         model.elbo_trace_, model.rank_trace_ = arrays["elbo_trace"], arrays["rank_trace"]
+        # Files of earlier versions lack both.
+        model.solve_steps_ = arrays.get("solve_steps", np.empty(0, np.int64))
+        header["fit"].setdefault("selection_", ["not recorded", []])
         for name in cls._fitted_numbers:
             value = header["fit"][name]
+            if name == "selection_":
+                value = Selection.from_plain(value)
             if name == "graph_weights_":
                 value = {
                     side: {graph: GraphWeight(*parts) for graph, parts in weights.items()}
                     for side, weights in value.items()
                 }
-            setattr(model, name, tuple(value) if isinstance(value, list) else value)
+            setattr(model, name, tuple(value) if type(value) is list else value)
         return model
-
-
-def seed_of(random_state: Any) -> int:
-    """A seed from whatever scikit-learn takes for a state."""
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError:
-        raise ValueError(
-            f"random_state={random_state!r}: pass a whole number, a RandomState or None"
-        ) from None
-
-
-def check_whole(value: Any, name: str, least: int) -> None:
-    """Raise where a parameter is not a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ValueError(f"{name}={value!r}: pass a whole number of at least {least}")
-
-
-def _check_positive(value: Any, name: str, zero: bool = False) -> None:
-    number = float(value) if isinstance(value, numbers.Real) else np.nan
-    if not (np.isfinite(number) and (number > 0 or (zero and number == 0))):
-        raise ValueError(f"{name}={value!r}: pass a number {'of at least' if zero else 'above'} 0")
-
-
-def _check_range(value: Any, observations: Observations) -> None:
-    if value is None or (isinstance(value, str) and value == "observed"):
-        return
-    try:
-        low, high = (float(end) for end in value)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f'value_range={value!r}: pass None, "observed" or two numbers (low, high)'
-        ) from None
-    x = observations.values
-    if not low < high or x.min() < low or x.max() > high:
-        raise ValueError(
-            f"value_range={value!r} must hold every observed value; they run from "
-            f"{x.min():g} to {x.max():g}"
-        )
-
-
-def _check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}")

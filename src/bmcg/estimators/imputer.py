@@ -13,17 +13,18 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..backends import open_backend
 from ..callbacks import CallbackSupport, with_callbacks
+from ..checks import check_whole, seed_of
 from ..inference.families import Family
-from ..kernels.grouping import pointers
-from ..kernels.threads import workers
 from ..linalg.engines import EngineName
 from ..observations import Observations, View
 from ..observations.frames import row_index
+from ..observations.grouping import pointers
 from ..observations.labels import Labels
 from ..posterior import Posterior
 from ..posterior.posterior import BATCH
-from .bmcg import BMCG, check_whole, seed_of
+from .bmcg import BMCG
 from .scaling import ColumnScale, Scale, column_scale
 
 Bool = NDArray[np.bool_]
@@ -101,7 +102,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         self,
         rank: int = 100,
         posterior: Family | Literal["auto"] = "auto",
-        ridge: float = 1e-6,
+        ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,
         *,
@@ -236,7 +237,7 @@ random_state, n_jobs, verbose, checkpoint, resume
             Values that were there are the same in every draw; those of one draw belong together.
         """
         check_is_fitted(self, "model_")
-        check_whole(n_draws, "n_draws", 1)
+        check_whole("n_draws", n_draws)
         values, missing = self._read(X, reset=False)
         out = np.repeat(values[None].astype(np.float64), n_draws, axis=0)
         i, j = np.nonzero(missing)
@@ -267,8 +268,8 @@ random_state, n_jobs, verbose, checkpoint, resume
         seen = self.scale_.forward(values.astype(np.float64))[rows, cols]
         new = View(pointers(rows, len(values)), cols.astype(np.int32), seen)
         posterior = self.model_.fitted_
-        with workers(self.n_jobs) as pool:
-            factors = posterior.fold_in(new, pool)
+        with open_backend(self.n_jobs) as backend:
+            factors = posterior.fold_in(new, backend)
         return posterior.with_rows(factors)
 
     def _write(

@@ -45,7 +45,7 @@ class SideSpec:
         """Whether anything ties the nodes to each other: graphs or features."""
         return bool(self.graphs) or self.features is not None
 
-    def to_input(self, n: int, ridge: float) -> SideInput:
+    def to_input(self, n: int, ridge: float | None) -> SideInput:
         """The side as the fit takes it; without a graph the prior precision is the identity."""
         stack = stack_graphs(list(self.graphs.values()), n, list(self.graphs))
         return SideInput(stack, ridge if self.graphs else 1.0, self.features)

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 
 from ..caller import user_level
 from ..inference.fit import Fit, SideInput
-from ..inference.mark import Mark
+from ..inference.snapshot import Snapshot
 from ..observations import Observations
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
 
@@ -53,7 +53,7 @@ class Checkpoint:
     ----------
     path : path-like
     identity : Identity
-    mark : Mark, optional
+    snapshot : Snapshot, optional
         What the file held, to go on from.
 
     Attributes
@@ -63,20 +63,20 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], identity: Identity, mark: Mark | None = None
+        self, path: str | os.PathLike[str], identity: Identity, snapshot: Snapshot | None = None
     ) -> None:
-        self.path, self.identity, self.mark = Path(path), identity, mark
+        self.path, self.identity, self.snapshot = Path(path), identity, snapshot
         self.failed = False
         self.advice = ""
         self.written = time.monotonic()
         self.pause = SECONDS
 
-    def __call__(self, mark: Mark) -> None:
+    def __call__(self, snapshot: Snapshot) -> None:
         """Write where the last checkpoint is old enough."""
         if time.monotonic() - self.written >= self.pause:
-            self.write(mark)
+            self.write(snapshot)
 
-    def write(self, mark: Mark) -> bool:
+    def write(self, snapshot: Snapshot) -> bool:
         """Write; a file that cannot be written is a warning, the fit goes on."""
         started = time.monotonic()
         header = {**vars(self.identity), "bmcg": _version()}
@@ -84,7 +84,7 @@ class Checkpoint:
         try:
             write_atomically(
                 self.path,
-                lambda name: write_tensors(name, mark.to_arrays(), header, CHECKPOINT),
+                lambda name: write_tensors(name, snapshot.to_arrays(), header, CHECKPOINT),
                 partial,
             )
         except (OSError, SafetensorError) as error:
@@ -104,7 +104,7 @@ class Checkpoint:
 
     def finish(self, fit: Fit) -> None:
         """Leave a fit that did not converge in the file."""
-        if fit.mark is not None and self.write(fit.mark):
+        if fit.snapshot is not None and self.write(fit.snapshot):
             self.advice = f"; to go on from {self.path}, fit again with resume=True"
 
 
@@ -146,17 +146,18 @@ def open_checkpoint(
             stacklevel=user_level(),
         )
         return Checkpoint(path, identity)
-    mark, seed = read_checkpoint(path, identity)
+    snapshot, seed = read_checkpoint(path, identity)
     if fixed_seed and seed != identity.seed:
         raise CheckpointError(f"cannot go on from {path}: it was made with another random_state")
-    if mark.n_sweeps >= max_sweeps:
+    if snapshot.n_sweeps >= max_sweeps:
         raise CheckpointError(
-            f"{path} holds {mark.n_sweeps} sweeps already: raise max_sweeps={max_sweeps} to go on"
+            f"{path} holds {snapshot.n_sweeps} sweeps already: "
+            f"raise max_sweeps={max_sweeps} to go on"
         )
-    return Checkpoint(path, replace(identity, seed=seed), mark)
+    return Checkpoint(path, replace(identity, seed=seed), snapshot)
 
 
-def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[Mark, int]:
+def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[Snapshot, int]:
     """Where to go on from, and the seed of that fit.
 
     Parameters
@@ -172,7 +173,7 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[M
             f"cannot go on from {path}: {'; '.join(reasons)}. Give what that fit was given, or "
             "remove the checkpoint and fit from the beginning"
         )
-    return Mark.from_arrays(arrays), int(header["seed"])
+    return Snapshot.from_arrays(arrays, identity.settings["posterior"]), int(header["seed"])
 
 
 def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]:

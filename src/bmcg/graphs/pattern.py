@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.patterns import refine, scan_all, scan_rare
-from ..kernels.threads import Workers, workers
+from ..backends import NumbaBackend, open_backend
 from .build import symmetric_graph
+from .pattern_kernels import refine, scan_all, scan_rare
 
 # Entries of the inverted index read for a row in the approximate search, rare columns first.
 SCAN_BUDGET = 20_000
@@ -114,19 +114,19 @@ def nearest_patterns(
     m = len(p.inv_norm)
     near = np.full((m, n_neighbors), -1, dtype=np.int32)
     similarity = np.zeros((m, n_neighbors))
-    with workers(n_jobs) as pool:
+    with open_backend(n_jobs) as backend:
         # A thread owns arrays as long as the pattern has rows: few chunks, for few of them.
         bounds = np.unique(np.linspace(0, m, min(m, 64) + 1).astype(np.int64))
         arrays = (p.row_start, p.row_cols, p.col_start, p.col_rows, p.idf2, p.inv_norm)
         if not approximate:
-            pool.over_rows(lambda a, b: scan_all(a, b, *arrays, near, similarity), bounds)
+            backend.over_rows(lambda a, b: scan_all(a, b, *arrays, near, similarity), bounds)
         else:
             width = CANDIDATES * n_neighbors
-            pool.over_rows(
+            backend.over_rows(
                 lambda a, b: scan_rare(a, b, *arrays, SCAN_BUDGET, width, near, similarity), bounds
             )
             for _ in range(ROUNDS):
-                _improve(p, near, similarity, pool, bounds)
+                _improve(p, near, similarity, backend, bounds)
     return near, np.minimum(similarity * p.inv_norm[:, None], 1.0)
 
 
@@ -134,13 +134,13 @@ def _improve(
     p: Pattern,
     near: NDArray[np.int32],
     similarity: NDArray[np.float64],
-    pool: Workers,
+    backend: NumbaBackend,
     bounds: NDArray[np.int64],
 ) -> None:
     """Compare each row with the neighbours of its neighbours, in place."""
     start, linked = _linked(near, similarity * p.inv_norm[:, None], 2 * near.shape[1])
     rows = (p.row_start, p.row_cols, p.idf2, p.inv_norm)
-    pool.over_rows(lambda a, b: refine(a, b, *rows, start, linked, near, similarity), bounds)
+    backend.over_rows(lambda a, b: refine(a, b, *rows, start, linked, near, similarity), bounds)
 
 
 def _linked(

@@ -1,7 +1,7 @@
 """What one side looks like to the other.
 
 Without biases that is V itself. With them the model is u·v + b + c: U carries b as its last
-column, V carries c, and the other's bias meets a constant. To the rows, column j is the vector
+component, V carries c, and the other's bias meets a constant. To the rows, column j is the vector
 (v_j, 1, c_j): the rows' own unknowns (u_i, b_i) meet its first part, a constant one its last.
 """
 
@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import passes
-from ..kernels.grams import gram_and_sums
-from ..kernels.moments import second_moments
-from ..kernels.passes import Side
-from ..kernels.reference import packed_diagonal
-from .families import Family
-from .state import Factors
+from ..backends import SparseRows
+from .state import Factors, State
 
 Array = NDArray[np.float64]
+
+# Numbers gathered at once for pairs of rows and columns, 32 MiB.
+BATCH = 1 << 22
 
 
 class Sums(NamedTuple):
@@ -41,76 +39,71 @@ class Sums(NamedTuple):
     squares: float
 
 
-def partner_mean(factors: Factors, biased: bool) -> Array:
-    """Means as the other side meets them: V, or (V, 1, c); shape (n, k) or (n, k + 1)."""
-    V = factors.rows
-    if not biased:
-        return V
-    return np.hstack((V[:, :-1], np.ones((len(V), 1)), V[:, -1:]))
-
-
-def own_mean(factors: Factors, biased: bool) -> Array:
-    """Means as they meet the other side's: U, or (U, b, 1)."""
-    U = factors.rows
-    return np.hstack((U, np.ones((len(U), 1)))) if biased else U
-
-
-def with_constant(family: Family, factors: Factors, biased: bool, at: int) -> Factors:
-    """The rows' posterior with a constant column of ones put in at position `at`.
+def with_constant(factors: Factors, at: int) -> Factors:
+    """The rows' posterior with a constant component of ones put in at position `at`.
 
     `at` is the last position for the side that plays U, the last but one for V.
     """
-    if not biased:
-        return Factors(factors.rows, factors.cov, factors.log_det, factors.energy)
-    if at == factors.rank:
-        mean = own_mean(factors, True)
-        width = 1 if family == "column" else factors.rank + 1
-        cov = np.hstack((factors.cov, np.zeros((len(mean), width))))
-    else:
-        mean, cov = partner_mean(factors, True), partner_cov(family, factors, True)
-    free = np.flatnonzero(np.arange(mean.shape[1]) != at)
-    energy = np.zeros((mean.shape[1], mean.shape[1]))
+    k, n = factors.rank, len(factors.covariance)
+    order = np.insert(np.arange(k), at, k)
+    mean = np.hstack((factors.rows, np.ones((n, 1)))).take(order, axis=1)
+    energy = np.zeros((k + 1, k + 1))
+    free = np.flatnonzero(order < k)
     energy[np.ix_(free, free)] = factors.energy
-    return Factors(mean, cov, factors.log_det, energy)
+    return Factors(mean, factors.covariance.widen(1, order), factors.log_det, energy)
 
 
-def partner_cov(family: Family, factors: Factors, biased: bool) -> Array:
-    """Covariances in the order of `partner_mean`; the constant has none.
+def as_own(factors: Factors, biased: bool) -> Factors:
+    """The rows as they meet the other side: U, or (U, b, 1)."""
+    return with_constant(factors, factors.rank) if biased else factors
 
-    One column's variances and its packed blocks look alike, so the family has to say.
+
+def as_partner(factors: Factors, biased: bool) -> Factors:
+    """The rows as the other side meets them: V, or (V, 1, c)."""
+    return with_constant(factors, factors.rank - 1) if biased else factors
+
+
+def sums(rows: SparseRows, other: Factors, biased: bool, weights: Array | None = None) -> Sums:
+    """All sums of one side's update from the other side's moments.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        Observed entries of the side.
+    other : Factors
+    biased : bool
+    weights : ndarray of shape (n_observed,), optional
+        Of the entries, in this side's order; ones by default.
     """
-    cov, k = factors.cov, factors.rank
-    n = len(cov)
+    partner = as_partner(other, biased)
+    G, h = partner.covariance.grams(rows, partner.rows, weights)
+    squares = rows.squares if weights is None else float(weights @ rows.values**2)
     if not biased:
-        return cov
-    if family == "column":
-        return np.hstack((cov[:, :-1], np.zeros((n, 1)), cov[:, -1:]))
-    # Rows of the triangle: the shared columns, a row of zeros, the bias with a zero put in.
-    shared = (k - 1) * k // 2
-    return np.hstack(
-        (
-            cov[:, :shared],
-            np.zeros((n, k)),
-            cov[:, shared : shared + k - 1],
-            np.zeros((n, 1)),
-            cov[:, -1:],
-        )
-    )
-
-
-def sums(family: Family, side: Side, other: Factors, biased: bool) -> Sums:
-    """All sums of one side's update from the other side's moments."""
-    V, C = partner_mean(other, biased), partner_cov(family, other, biased)
-    K = V.shape[1]
-    if family == "column":
-        G, h = gram_and_sums(side, V)
-        G[:, packed_diagonal(K)] += passes.row_sums(side, C)
-    else:
-        G = passes.row_sums(side, second_moments(side.pool, V, C, side.storage))
-        h = passes.weighted_sums(side, V)
-    if not biased:
-        return Sums(G, h, side.squares)
+        return Sums(G, h, squares)
+    K = partner.rank
     free = K * (K - 1) // 2
     last = G[:, free:]
-    squares = side.squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
+    squares = squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
     return Sums(np.ascontiguousarray(G[:, :free]), h[:, :-1] - last[:, :-1], squares)
+
+
+def moments_of(state: State, entries: SparseRows) -> tuple[Array, Array]:
+    """Mean and variance at the rows' observed entries, in row order, (n_observed,) each."""
+    return entry_moments(state, np.repeat(np.arange(entries.n), entries.counts), entries.indices)
+
+
+def entry_moments(
+    state: State, rows: NDArray[np.integer], cols: NDArray[np.integer]
+) -> tuple[Array, Array]:
+    """Mean and variance of u·v (with biases, u·v + b + c) at paired positions, (n_pairs,) each."""
+    U, V = as_own(state.rows, state.biased), as_partner(state.cols, state.biased)
+    mean, variance = np.empty(len(rows)), np.empty(len(rows))
+    step = max(1, BATCH // max(1, 2 * U.cov.shape[1]))
+    for start in range(0, len(rows), step):
+        here = slice(start, start + step)
+        i, j = rows[here], cols[here]
+        mean[here] = np.einsum("pr,pr->p", U.rows[i], V.rows[j])
+        left, _ = U.covariance.factors_of_variance(U.rows, i)
+        _, right = V.covariance.factors_of_variance(V.rows, j)
+        variance[here] = np.einsum("pr,pr->p", left, right)
+    return mean, variance

@@ -6,17 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graphs.precision import GraphStack
 from ..linalg.engines import EngineName
-from ..linalg.system import SidePrior
+from ..linalg.prior import SidePrior
 from .families import Family
-from .mark import Mark
+from .side import Prior, Side, SideInput, Strengths
+from .snapshot import Snapshot
 from .state import State
-from .strengths import Strengths
-from .updates import Half, Prior
+
+__all__ = ["Fit", "FittedSide", "Progress", "Settings", "SideInput", "Start"]
 
 Array = NDArray[np.float64]
 
@@ -29,13 +29,14 @@ class Settings:
     ----------
     family : {"column", "row", "joint"}
     rank : int
-        Most columns.
+        Most components.
     max_sweeps : int
     tol : float
         Stop when a sweep's relative gain of the bound falls below this.
     engine : {"auto", "dense", "sparse", "monte_carlo"}
     seed : int
-    bias : bool
+    bias : bool or None
+        None leaves it to `selection`.
     learn : bool
         Whether strengths of graphs, ridge and features are learned.
     prior : Prior
@@ -50,28 +51,10 @@ class Settings:
     tol: float = 1e-5
     engine: EngineName = "auto"
     seed: int = 0
-    bias: bool = False
+    bias: bool | None = False
     learn: bool = False
     prior: Prior = field(default_factory=Prior)
     single: bool = False
-
-
-@dataclass(frozen=True)
-class SideInput:
-    """What is known of one side besides its observations.
-
-    Attributes
-    ----------
-    stack : GraphStack
-        Its graphs; none is an identity prior.
-    ridge : float
-        Where the ridge starts, or stays.
-    features : csr_array of shape (n, p) or None
-    """
-
-    stack: GraphStack
-    ridge: float
-    features: sp.csr_array | None = None
 
 
 @dataclass(frozen=True)
@@ -117,11 +100,14 @@ class FittedSide:
 
     Attributes
     ----------
-    half : Half
+    side : Side
+        With its prior at the strengths that were learned.
     stack : GraphStack
-    n_columns : int
-        Columns of the side, its bias included.
+        The graphs it was given.
     strengths : Strengths
+        Of those graphs; zero where a graph was left out.
+    n_components : int
+        Its bias included.
     graph_shares : ndarray of shape (n_graphs,)
         Share of the prior that each graph determines.
     ridge_share : float
@@ -136,13 +122,13 @@ class FittedSide:
     prior : SidePrior
     lam : ndarray of shape (k,)
         K and ⟨λ⟩ that the covariance was made from: with `data_precision` they are the precision
-        of q. `half` has the prior as it was learned last.
+        of q. `side` has the prior as it was learned last.
     """
 
-    half: Half
+    side: Side
     stack: GraphStack
-    n_columns: int
     strengths: Strengths
+    n_components: int
     graph_shares: Array
     ridge_share: float
     feature_share: float
@@ -164,14 +150,18 @@ class Fit:
     trace : tuple of float
         The bound after every sweep, in the data's units.
     ranks : tuple of int
-        Columns after every sweep.
+        Components after every sweep.
+    steps : tuple of int
+        Steps of conjugate gradients in every sweep, all solves together.
+    unsolved : int
+        Solves of the last sweep that ran out of steps.
     converged : bool
     interrupted : bool
         Whether Ctrl-C ended it.
     stopped : bool
         Whether the callback ended it.
     rows, cols : FittedSide
-    mark : Mark or None
+    snapshot : Snapshot or None
         Where a fit that did not converge can be taken up again.
     """
 
@@ -185,4 +175,6 @@ class Fit:
     stopped: bool
     rows: FittedSide
     cols: FittedSide
-    mark: Mark | None
+    snapshot: Snapshot | None
+    steps: tuple[int, ...] = ()
+    unsolved: int = 0

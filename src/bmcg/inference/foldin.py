@@ -5,19 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import passes
-from ..kernels.passes import Side
-from ..kernels.reference import packed_diagonal
+from ..backends import SparseRows
+from ..backends.packed import packed_diagonal
 from . import design
-from .families import Family
 from .state import Factors
 
 Array = NDArray[np.float64]
 
 
 def fold_in_rows(
-    family: Family,
-    side: Side,
+    rows: SparseRows,
     other: Factors,
     tau: float,
     prior_precision: Array,
@@ -32,12 +29,10 @@ def fold_in_rows(
 
     Parameters
     ----------
-    family : {"column", "row", "joint"}
-        `column` keeps variances along the components alone, 1 / diag(P_i), as its fit does.
-    side : Side
+    rows : SparseRows
         Observed entries of the new rows, n of them, in the units of the fit.
     other : Factors
-        q(V).
+        q(V); the new rows get a covariance of its kind.
     tau : float
     prior_precision : ndarray of shape (k,) or (n, k)
     pull : ndarray of shape (n, k), optional
@@ -49,30 +44,25 @@ def fold_in_rows(
         Of n rows. Their energy is NaN: these rows have no part in what drives λ.
     """
     k = other.rank
-    diagonal = packed_diagonal(k)
-    found = design.sums(family, side, other, False)
+    found = design.sums(rows, other, False)
     P = tau * found.grams
-    P[:, diagonal] += prior_precision
+    P[:, packed_diagonal(k)] += prior_precision
     rhs = tau * found.targets
     if pull is not None:
         rhs += pull
-    inverse, logs = passes.invert_blocks(side.pool, P)
+    inverse, logs = rows.backend.invert_blocks(P)
     if not np.isfinite(logs).all():
         raise FloatingPointError(
             "the precision of a new row is not positive definite; its values may lie too many "
             "orders of magnitude from those of the fit: rescale them"
         )
-    mean = passes.block_product(side.pool, inverse, rhs)
-    energy = np.full((k, k), np.nan)
-    if family == "column":
-        pivots = P[:, diagonal]
-        return Factors(mean, 1.0 / pivots, float(np.log(pivots).sum()), energy)
-    return Factors(mean, inverse, float(logs.sum()), energy)
+    mean = rows.backend.block_product(inverse, rhs)
+    covariance, log_det = type(other.covariance).of_precision(P, inverse, logs)
+    return Factors(mean, covariance, log_det, np.full((k, k), np.nan))
 
 
 def row_evidence(
-    family: Family,
-    side: Side,
+    rows: SparseRows,
     other: Factors,
     tau: float,
     prior_precision: Array,
@@ -87,17 +77,17 @@ def row_evidence(
 
     Parameters
     ----------
-    family, side, other, tau
+    rows, other, tau
         As in `fold_in_rows`.
     prior_precision, pull : ndarray of shape (k,)
-        Λ's diagonal and Λμ, without the constant column.
+        Λ's diagonal and Λμ, without the constant component.
     biased : bool
-        Whether the rows' last column is the constant that meets the bias c of the columns.
+        Whether the rows' last component is the constant that meets the bias c of the columns.
     """
     k = len(prior_precision)
-    found = design.sums(family, side, other, False)
+    found = design.sums(rows, other, False)
     free = k * (k + 1) // 2
-    squares = passes.weighted_sums(side, np.ones((len(other.mean), 1)), side.values**2)[:, 0]
+    squares = rows.backend.weighted_sums(rows, np.ones((len(other.mean), 1)), rows.values**2)[:, 0]
     targets = found.targets[:, :k]
     if biased:
         last = found.grams[:, free:]
@@ -106,8 +96,8 @@ def row_evidence(
     P = tau * found.grams[:, :free]
     P[:, packed_diagonal(k)] += prior_precision
     rhs = tau * targets + pull
-    inverse, logs = passes.invert_blocks(side.pool, P)
-    explained = np.einsum("ir,ir->i", passes.block_product(side.pool, inverse, rhs), rhs)
+    inverse, logs = rows.backend.invert_blocks(P)
+    explained = np.einsum("ir,ir->i", rows.backend.block_product(inverse, rhs), rhs)
     prior = np.log(prior_precision).sum() - (pull**2 / prior_precision).sum()
-    noise = side.counts * np.log(tau / (2 * np.pi))
+    noise = rows.counts * np.log(tau / (2 * np.pi))
     return 0.5 * (prior - logs + explained - tau * squares + noise)

@@ -16,15 +16,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.reference import pack, unpack
+from .side import Prior
 from .state import Factors, State
-from .updates import Prior, update_lambda
+from .updates import update_lambda
 
 Array = NDArray[np.float64]
 
 
 def best_basis(rows: Factors, cols: Factors, k: int) -> Array:
-    """A (k, k) that diagonalises and balances both energies of the first k columns."""
+    """A (k, k) that diagonalises and balances both energies of the first k components."""
     m, n = len(rows.mean), len(cols.mean)
     R_u = np.linalg.cholesky(rows.energy[:k, :k]).T
     R_v = np.linalg.cholesky(cols.energy[:k, :k]).T
@@ -40,19 +40,17 @@ def best_scales(rows: Factors, cols: Factors, k: int) -> Array:
 
 
 def change_basis(factors: Factors, A: Array) -> Factors:
-    """The posterior of U A; columns beyond A's stay as they are."""
+    """The posterior of U A; components beyond A's stay as they are."""
     full = np.eye(factors.rank)
     full[: len(A), : len(A)] = A
-    if factors.is_column:
-        cov = factors.cov @ full**2
-    else:
-        cov = np.empty_like(factors.cov)
-        step = max(1, 2_000_000 // full.size)
-        for start in range(0, len(cov), step):
-            block = slice(start, start + step)
-            cov[block] = pack(full.T @ unpack(factors.cov[block]) @ full)
     log_det = factors.log_det - 2 * len(factors.mean) * np.linalg.slogdet(A)[1]
-    return Factors(factors.mean @ full, cov, float(log_det), full.T @ factors.energy @ full)
+    return replace(
+        factors,
+        mean=factors.mean @ full,
+        covariance=factors.covariance.rotate(full),
+        log_det=float(log_det),
+        energy=full.T @ factors.energy @ full,
+    )
 
 
 def rotate(state: State, prior: Prior) -> State:
@@ -61,14 +59,15 @@ def rotate(state: State, prior: Prior) -> State:
     A column-wise posterior cannot be rotated without leaving its family, only rescaled.
     """
     if state.rank == 0 or not np.isfinite(state.rows.energy).all():
-        # Fresh columns have no energy yet; the coming sweep gives them one.
+        # Fresh components have no energy yet; the coming sweep gives them one.
         return state
-    choose = best_scales if state.rows.is_column and state.rank > 1 else best_basis
+    free = state.rows.covariance.rotates or state.rank == 1
+    choose = best_basis if free else best_scales
     try:
         A = choose(state.rows, state.cols, state.rank)
         inverse: Array = np.linalg.inv(A).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
-        # A column without energy has no best basis; pruning will take it.
+        # A component without energy has no best basis; pruning will take it.
         return state
     rows, cols = change_basis(state.rows, A), change_basis(state.cols, inverse.T)
     return update_lambda(prior, replace(state, rows=rows, cols=cols))

@@ -7,70 +7,58 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.reference import packed_diagonal
+from ..likelihoods.gamma import Gamma
+from .covariance import Covariance
+
+__all__ = ["Factors", "Gamma", "State", "side_lam"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Gamma:
-    """Gamma distributions by shape and rate; arrays hold one each.
-
-    Attributes
-    ----------
-    shape, rate : ndarray of shape (k,) or ()
-    """
-
-    shape: Array
-    rate: Array
-
-    @property
-    def mean(self) -> Array:
-        """⟨x⟩ = shape / rate."""
-        return self.shape / self.rate
-
-
-@dataclass(frozen=True)
 class Factors:
-    """The posterior of one side: n rows and, where it has features, p rows of their weights.
+    """The state of one side: n rows and, where it has features, p rows of their weights.
 
-    The last column is the side's bias where the model has biases.
+    The last component is the side's bias where the model has biases.
 
     Attributes
     ----------
     mean : ndarray of shape (n + p, k)
-    cov : ndarray of shape (n, k) or (n, k(k+1)/2)
-        Variances of the `column` family, else packed covariance blocks of the rows.
+    covariance : Covariance
+        Of the rows.
     log_det : float
-        Log-determinant of the posterior precision, all columns together.
+        Log-determinant of the posterior precision, all components together.
     energy : ndarray of shape (k, k)
         ⟨Uᵀ K U⟩, the covariance included; its diagonal drives λ.
+    draws : ndarray of shape (n + p, k, s) or None
+        Latest Monte Carlo draws, zero mean, from which the next solves start.
     """
 
     mean: Array
-    cov: Array
+    covariance: Covariance
     log_det: float
     energy: Array
+    draws: Array | None = None
 
     @property
     def rank(self) -> int:
-        """Number of columns."""
+        """Number of components, the bias included."""
         return self.mean.shape[1]
 
     @property
     def rows(self) -> Array:
         """Means of the n rows alone, shape (n, k)."""
-        return self.mean[: len(self.cov)]
+        return self.mean[: len(self.covariance)]
 
     @property
-    def is_column(self) -> bool:
-        """Whether the covariance holds variances only (for k = 1 both forms agree)."""
-        return self.cov.shape[1] == self.rank
+    def cov(self) -> Array:
+        """What the covariance holds, as a file keeps it."""
+        return self.covariance.array
 
     @property
     def variances(self) -> Array:
         """Marginal variances of the rows, shape (n, k)."""
-        return self.cov if self.is_column else self.cov[:, packed_diagonal(self.rank)]
+        return self.covariance.variances
 
 
 @dataclass(frozen=True)
@@ -82,7 +70,7 @@ class State:
     rows, cols : Factors
         q(U) and q(V).
     lam : Gamma
-        Precisions of the shared columns, shape (k,).
+        Precisions of the shared components, shape (k,).
     tau : Gamma
         Noise precision, scalar.
     squared_error : float
@@ -101,7 +89,7 @@ class State:
 
     @property
     def rank(self) -> int:
-        """Number of shared columns."""
+        """Number of shared components."""
         return len(self.lam.shape)
 
     @property
@@ -109,26 +97,13 @@ class State:
         """Whether the model has biases."""
         return self.row_bias is not None
 
-    @property
-    def row_lam(self) -> Array:
-        """⟨λ⟩ of every column of U, its bias last."""
-        return _extended(self.lam, self.row_bias).mean
 
-    @property
-    def col_lam(self) -> Array:
-        """⟨λ⟩ of every column of V, its bias last."""
-        return _extended(self.lam, self.col_bias).mean
-
-
-def _extended(lam: Gamma, bias: Gamma | None) -> Gamma:
+def side_lam(state: State, side: str) -> Gamma:
+    """q(λ) of every component of one side, "rows" or "cols", its bias last."""
+    lam, bias = state.lam, state.row_bias if side == "rows" else state.col_bias
     if bias is None:
         return lam
     return Gamma(np.append(lam.shape, bias.shape), np.append(lam.rate, bias.rate))
-
-
-def side_lam(state: State, side: str) -> Gamma:
-    """q(λ) of every column of one side, "rows" or "cols"."""
-    return _extended(state.lam, state.row_bias if side == "rows" else state.col_bias)
 
 
 def with_nodes(state: State, n_rows: int, n_cols: int) -> State:

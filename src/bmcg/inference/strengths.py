@@ -13,97 +13,45 @@ positive, and a graph that does not help shrinks towards nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graphs.precision import GraphStack
-from ..kernels import passes
-from ..kernels.reference import packed_diagonal
-from ..linalg.engines import VarianceEngine
-from ..linalg.system import FeatureMap, SidePrior, with_features
-from .updates import FactorUpdate, Half
+from ..linalg.prior import GraphPrior
+from .side import Side, Strengths
+from .updates import FactorUpdate
 
 Array = NDArray[np.float64]
 
 # The minorant's step is safe but short: a longer one is tried first and kept if it gains.
-BOLD = 4.0
-LEAP = 6.0
+STRETCH = 4.0
+LARGEST_STEP = 6.0
 SMALLEST = 1e-10
 # Draws of a side with features; sums over all rows and columns need few.
 DRAWS = 4
 
 
-@dataclass(frozen=True)
-class Strengths:
-    """The learned scale of every part of a side's prior.
-
-    Attributes
-    ----------
-    graphs : ndarray of shape (n_graphs,)
-    ridge : float
-    beta : float
-        Precision of the features' weights, in units of λ; large means unused.
-    """
-
-    graphs: Array
-    ridge: float
-    beta: float
-
-
-@dataclass(frozen=True)
-class SideModel:
-    """The parts a side's prior is made of, with the engine that works on their union.
-
-    Attributes
-    ----------
-    stack : GraphStack
-    features : FeatureMap or None
-    engine : VarianceEngine
-    integrate : bool
-        Whether the features' weights are integrated out where they are few; a `joint` posterior
-        keeps their correlation with the factors and has them as nodes, which is far cheaper.
-    """
-
-    stack: GraphStack
-    features: FeatureMap | None
-    engine: VarianceEngine
-    integrate: bool = True
-
-    def prior(self, strengths: Strengths) -> SidePrior:
-        """The prior precision at these strengths."""
-        bare = self.engine.prepare(self.stack.precision(strengths.graphs, strengths.ridge))
-        if self.features is None:
-            return bare
-        return with_features(bare, self.features, strengths.beta, self.integrate)
-
-
-def learn_strengths(
-    model: SideModel, strengths: Strengths, half: Half, update: FactorUpdate, lam: Array
-) -> tuple[Strengths, Half]:
-    """Strengths raised to what the posterior of one side says, and the side with them.
+def learn_strengths(side: Side, update: FactorUpdate, lam: Array) -> Side:
+    """The side at strengths raised to what its posterior says.
 
     Parameters
     ----------
-    model : SideModel
-    strengths : Strengths
-    half : Half
+    side : Side
     update : FactorUpdate
         The side's latest.
     lam : ndarray of shape (k,)
-        ⟨λ⟩ of the side's columns.
+        ⟨λ⟩ of the side's components.
     """
-    energies = part_energies(model, half, update, lam)
-    now = _value(model, half.prior, strengths, energies, lam)
-    safe = _minorant_step(model, strengths, half.prior, energies, len(lam))
-    for candidate in (_extrapolated(strengths, safe), safe):
-        prior = model.prior(candidate)
-        if _value(model, prior, candidate, energies, lam) >= now:
-            return candidate, replace(half, prior=prior)
+    energies = part_energies(side, update, lam)
+    now = _value(side, energies, lam)
+    safe = _minorant_step(side, energies, len(lam))
+    for strengths in (_extrapolated(side.strengths, safe), safe):
+        candidate = side.at(strengths)
+        if _value(candidate, energies, lam) >= now:
+            return candidate
     # Neither gains: an estimate from draws may disagree in its last digits.
-    return strengths, half
+    return side
 
 
 class Energies(NamedTuple):
@@ -127,23 +75,24 @@ class Energies(NamedTuple):
     draws: tuple[Array, ...]
 
 
-def _minorant_step(
-    model: SideModel, old: Strengths, prior: SidePrior, energies: Energies, k: int
-) -> Strengths:
-    nodes, edges = model.engine.prior_spread(prior)
-    graphs = old.graphs * k * (model.stack.weights @ edges) / energies.graphs
+def _minorant_step(side: Side, energies: Energies, k: int) -> Strengths:
+    assert side.stack is not None
+    old, (nodes, edges) = side.strengths, side.engine.prior_spread(side.prior)
+    graphs = old.graphs * k * (side.stack.weights @ edges) / energies.graphs
     ridge = old.ridge * k * float(nodes.sum()) / energies.ridge
     beta = old.beta
-    if model.features is not None:
-        beta = k * model.features.p / energies.features
+    if side.features is not None:
+        beta = k * side.features.p / energies.features
     return Strengths(np.maximum(graphs, SMALLEST), max(ridge, SMALLEST), beta)
 
 
 def _extrapolated(old: Strengths, new: Strengths) -> Strengths:
-    """A step `BOLD` times as long in the logarithms, at most a factor `LEAP` each."""
+    """A step `STRETCH` times as long in the logarithms, each at most by `LARGEST_STEP`."""
 
     def far(a: Any, b: Any) -> Any:
-        return np.maximum(a * np.clip((b / a) ** BOLD, 1.0 / LEAP, LEAP), SMALLEST)
+        return np.maximum(
+            a * np.clip((b / a) ** STRETCH, 1.0 / LARGEST_STEP, LARGEST_STEP), SMALLEST
+        )
 
     return Strengths(
         far(old.graphs, new.graphs),
@@ -152,11 +101,10 @@ def _extrapolated(old: Strengths, new: Strengths) -> Strengths:
     )
 
 
-def _value(
-    model: SideModel, prior: SidePrior, strengths: Strengths, energies: Energies, lam: Array
-) -> float:
+def _value(side: Side, energies: Energies, lam: Array) -> float:
     """The part of the bound that depends on the strengths."""
-    if model.features is None:
+    prior, strengths = side.prior, side.strengths
+    if side.features is None:
         quadratic = strengths.graphs @ energies.graphs + strengths.ridge * energies.ridge
     else:
         quadratic = np.mean(
@@ -165,14 +113,15 @@ def _value(
     return 0.5 * (len(lam) * prior.log_det - float(quadratic))
 
 
-def part_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array) -> Energies:
+def part_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
     """E_g of every graph, of the ridge, and of the features' weights."""
-    stack, U = model.stack, update.factors.mean
-    if model.features is not None:
-        return _drawn_energies(model, half, update, lam)
+    stack, U = side.stack, update.factors.mean
+    assert stack is not None
+    if side.features is not None:
+        return _drawn_energies(side, update, lam)
     between, nodes = update.spread.edges, update.spread.nodes
     if nodes is None:
-        nodes = update.spread.cov[:, packed_diagonal(len(lam))]
+        nodes = update.factors.variances
     if between is None:
         between = nodes[stack.heads] + nodes[stack.tails]
     steps = (U[stack.heads] - U[stack.tails]) ** 2 + between
@@ -180,14 +129,15 @@ def part_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array
     return Energies(_positive(stack.weights @ (steps @ lam)), ridge, 0.0, ())
 
 
-def _drawn_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Array) -> Energies:
+def _drawn_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
     """The same with features: U from q, B given U, P = U − FB, averaged over draws."""
-    stack = model.stack
-    assert model.features is not None
+    stack, prior = side.stack, side.prior
+    assert stack is not None
+    assert not isinstance(prior, GraphPrior)
     parts, draws = [], []
-    for U, noise in _draws(model, half, update, lam):
-        B = half.prior.feature_weights(U, noise)
-        P = U[: stack.n] - model.features.forward(np.ascontiguousarray(B))
+    for U, noise in _draws(side, update, lam):
+        B = prior.feature_weights(U, noise)
+        P = U[: stack.n] - prior.features.forward(np.ascontiguousarray(B))
         graphs = stack.weights @ (((P[stack.heads] - P[stack.tails]) ** 2) @ lam)
         parts.append((graphs, float(((P**2) @ lam).sum()), float(((B**2) @ lam).sum())))
         draws.append(U)
@@ -195,38 +145,38 @@ def _drawn_energies(model: SideModel, half: Half, update: FactorUpdate, lam: Arr
     return Energies(_positive(graphs), float(ridge), float(weights), tuple(draws))
 
 
-def _draws(
-    model: SideModel, half: Half, update: FactorUpdate, lam: Array
-) -> Iterator[tuple[Array, Array]]:
+def _draws(side: Side, update: FactorUpdate, lam: Array) -> Iterator[tuple[Array, Array]]:
     """Draws of a side's nodes from q, with the noise of B given U; the same noise every time."""
-    assert model.features is not None
-    rng = np.random.default_rng(0)
-    mean, n, k = update.factors.mean, model.stack.n, len(lam)
-    drawn = getattr(model.engine, "draws", None)
-    root = passes.cholesky_blocks(half.side.pool, update.factors.cov) if drawn is None else None
-    for d in range(DRAWS if drawn is None else min(DRAWS, drawn.shape[2])):
+    assert side.features is not None
+    rng, backend = side.backend.random([0]), side.backend
+    factors, n, k = update.factors, side.entries.n, len(lam)
+    mean, drawn = factors.mean, factors.draws
+    root = backend.cholesky_blocks(factors.cov) if drawn is None else None
+    count = DRAWS if drawn is None else drawn.shape[2]
+    # Draws by solves are kept few; those of a dense factor cost nothing.
+    for d in range(min(DRAWS, count) if update.spread.solution is not None else count):
         U = mean.copy()
         if drawn is not None:
             U += drawn[:, :, d]
         else:
             own = rng.standard_normal((n, k, 1))
-            U[:n] += passes.lower_products(half.side.pool, root, own)[:, :, 0]  # type: ignore[arg-type]
-            if len(U) > n:
-                assert half.prior.feature_diagonal is not None
-                scale = np.sqrt(half.prior.feature_diagonal[:, None] * lam)
-                U[n:] += rng.standard_normal((len(U) - n, k)) / scale
-        yield U, rng.standard_normal((model.features.p, k)) / np.sqrt(lam)
+            U[:n] += backend.lower_products(root, own)[:, :, 0]  # type: ignore[arg-type]
+            scale = np.sqrt(side.prior.node_diagonal[:, None] * lam)
+            U[n:] += rng.standard_normal((len(U) - n, k)) / scale
+        yield U, rng.standard_normal((side.features.p, k)) / np.sqrt(lam)
 
 
 def _positive(energies: Array) -> Array:
     return np.maximum(energies, np.finfo(float).tiny)
 
 
-def shares(model: SideModel, strengths: Strengths, prior: SidePrior) -> tuple[Array, float]:
+def shares(side: Side) -> tuple[Array, float]:
     """Share of the prior's degrees of freedom that each graph, and the ridge, determines.
 
     They sum to one; a graph with a share near zero is not used.
     """
-    nodes, edges = model.engine.prior_spread(prior)
-    graphs = strengths.graphs * (model.stack.weights @ edges) / model.stack.n
-    return graphs, strengths.ridge * float(nodes.sum()) / model.stack.n
+    stack, strengths = side.stack, side.strengths
+    assert stack is not None
+    nodes, edges = side.engine.prior_spread(side.prior)
+    graphs = strengths.graphs * (stack.weights @ edges) / stack.n
+    return graphs, strengths.ridge * float(nodes.sum()) / stack.n

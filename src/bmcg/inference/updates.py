@@ -7,49 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import passes
-from ..kernels.passes import Side
+from ..likelihoods import Weighting
 from ..linalg.cg import Solution
-from ..linalg.engines import VarianceEngine
+from ..linalg.prior import SidePrior
 from ..linalg.spread import Spread
-from ..linalg.system import SidePrior, mean_system
-from . import design, families
-from .families import Family
-from .state import Factors, Gamma, State
+from ..linalg.system import mean_system
+from . import design
+from .families import Family, posterior_of
+from .side import Prior, Side
+from .state import Factors, Gamma, State, side_lam
 
 Array = NDArray[np.float64]
 
-
 # Below this share of its largest term, the expanded squared error has too few digits left.
 CANCELLED = 1e-4
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Hyperparameters: Gamma shape and rate of the noise and of the column precisions."""
-
-    a0: float = 1e-6
-    b0: float = 1e-6
-    c0: float = 1e-6
-    d0: float = 1e-6
-
-
-@dataclass(frozen=True)
-class Half:
-    """One side of the matrix with all that its update needs.
-
-    Attributes
-    ----------
-    side : Side
-        Its observed entries.
-    prior : SidePrior
-        K, its prior precision.
-    engine : VarianceEngine
-    """
-
-    side: Side
-    prior: SidePrior
-    engine: VarianceEngine
 
 
 @dataclass(frozen=True)
@@ -62,59 +33,77 @@ class FactorUpdate:
     sums : Sums
     spread : Spread
         The covariance in full.
-    column_log_det : ndarray of shape (k,)
-        Log-determinant that each column takes along when it is dropped.
+    component_log_det : ndarray of shape (k,)
+        Log-determinant that each component takes along when it is dropped.
     solution : Solution
         How the means' solve ended.
+    weighting : Weighting
+        The entries as this update saw them.
     """
 
     factors: Factors
     sums: design.Sums
     spread: Spread
-    column_log_det: Array
+    component_log_det: Array
     solution: Solution
+    weighting: Weighting
+
+    @property
+    def steps(self) -> int:
+        """Steps of conjugate gradients, of means and draws together."""
+        draws = self.spread.solution
+        return self.solution.steps + (0 if draws is None else draws.steps)
+
+    @property
+    def converged(self) -> bool:
+        """Whether no solve ran out of steps."""
+        draws = self.spread.solution
+        return self.solution.converged and (draws is None or draws.converged)
 
 
 def update_factors(
     family: Family,
-    half: Half,
+    side: Side,
     other: Factors,
-    start: Array | None,
-    tau: float,
+    old: Factors | None,
+    weighting: Weighting,
     lam: Array,
     *,
     biased: bool = False,
     gain_tol: float = 1e-3,
     max_steps: int = 50,
 ) -> FactorUpdate:
-    """q(U) given q(V), ⟨τ⟩ and ⟨λ⟩: equations (34) and (35), all columns together.
+    """q(U) given q(V), ⟨τ⟩ and ⟨λ⟩: equations (34) and (35), all components together.
 
     Parameters
     ----------
     family : {"column", "row", "joint"}
-    half : Half
+    side : Side
     other : Factors
         The other side.
-    start : ndarray of shape (n + p, k), optional
-        Means to start the solve from.
-    tau : float
+    old : Factors, optional
+        The side's own, from which the solves start.
+    weighting : Weighting
+        The entries' precisions and targets.
     lam : ndarray of shape (k,)
-        Of this side's columns, its bias last.
+        Of this side's components, its bias last.
     biased : bool
-        Whether the last column of either side is a bias.
+        Whether the last component of either side is a bias.
     gain_tol : float
         The solve stops when a step gains less than this share of its whole gain.
     max_steps : int
     """
-    found = design.sums(family, half.side, other, biased)
-    system = mean_system(found.grams, tau, lam, half.prior, half.side.pool)
-    rhs = np.zeros((half.prior.n_nodes, len(lam)))
-    rhs[: half.side.n] = tau * found.targets
-    solution = system.solve(rhs, start, gain_tol, max_steps)
-    kept = families.covariance(family, half.engine, system, found.grams, tau)
-    energy = quadratic_form(half.prior, solution.x) + kept.energy
-    factors = Factors(solution.x, kept.spread.cov, kept.log_det, energy)
-    return FactorUpdate(factors, found, kept.spread, kept.column_log_det, solution)
+    entries, weights = side.seen(weighting)
+    found, tau = design.sums(entries, other, biased, weights), weighting.tau
+    system = mean_system(found.grams, tau, lam, side.prior)
+    rhs = np.zeros((side.prior.n_nodes, len(lam)))
+    rhs[: entries.n] = tau * found.targets
+    mean, draws = (None, None) if old is None else (old.mean, old.draws)
+    solution = system.solve(rhs, mean, gain_tol, max_steps)
+    kept = posterior_of(family).covariance(side.engine, system, found.grams, tau, draws)
+    energy = quadratic_form(side.prior, solution.x) + kept.energy
+    factors = Factors(solution.x, kept.covariance, kept.log_det, energy, kept.spread.draws)
+    return FactorUpdate(factors, found, kept.spread, kept.component_log_det, solution, weighting)
 
 
 def quadratic_form(prior: SidePrior, X: Array) -> Array:
@@ -124,23 +113,22 @@ def quadratic_form(prior: SidePrior, X: Array) -> Array:
 
 
 def expected_squared_error(
-    half: Half, update: FactorUpdate, other: Factors, biased: bool = False
+    side: Side, update: FactorUpdate, other: Factors, biased: bool = False
 ) -> float:
-    """⟨‖Ω∘(M − UVᵀ)‖²⟩, from the side updated last.
+    """⟨‖Ω∘(M − UVᵀ)‖²⟩, entries weighted, from the side updated last.
 
     The expanded square loses digits once the noise is small against the data. It is never
     below the residual of the means, which is summed directly where digits are few.
     """
     U, found = update.factors, update.sums
     linear = float(np.einsum("ir,ir->", U.rows, found.targets))
-    quadratic = families.expected_quadratic(half.side.pool, found.grams, U)
+    quadratic = U.covariance.trace(side.backend, found.grams, U.rows)
     expanded = found.squares - 2.0 * linear + quadratic
     if expanded > CANCELLED * found.squares:
         return expanded
-    error = passes.squared_error(
-        half.side, design.own_mean(U, biased), design.partner_mean(other, biased)
-    )
-    return max(expanded, error)
+    entries, weights = side.seen(update.weighting)
+    means = design.as_own(U, biased).rows, design.as_partner(other, biased).rows
+    return max(expanded, side.backend.squared_error(entries, *means, weights))
 
 
 def update_lambda(prior: Prior, state: State) -> State:
@@ -158,37 +146,26 @@ def update_lambda(prior: Prior, state: State) -> State:
     )
 
 
-def update_tau(prior: Prior, n_observed: int, squared_error: float) -> Gamma:
-    """q(τ): equations (43) and (44)."""
-    return Gamma(np.asarray(prior.a0 + n_observed / 2), np.asarray(prior.b0 + squared_error / 2))
-
-
 def sweep(
-    family: Family, rows: Half, cols: Half, prior: Prior, state: State, *, gain_tol: float = 1e-3
+    family: Family, rows: Side, cols: Side, prior: Prior, state: State, *, gain_tol: float = 1e-3
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
     """q(U), q(V), q(λ), q(τ), each once, in the paper's order."""
-    tau, biased = float(state.tau.mean), state.biased
+    biased, likelihood = state.biased, prior.likelihood
+
+    def weighting(now: State) -> Weighting:
+        return likelihood.weighting(now.tau, lambda: design.moments_of(now, rows.entries))
+
+    seen = weighting(state)
+    lam = side_lam(state, "rows").mean
     U = update_factors(
-        family,
-        rows,
-        state.cols,
-        state.rows.mean,
-        tau,
-        state.row_lam,
-        biased=biased,
-        gain_tol=gain_tol,
+        family, rows, state.cols, state.rows, seen, lam, biased=biased, gain_tol=gain_tol
     )
+    new = replace(state, rows=U.factors)
+    seen = weighting(new)
+    lam = side_lam(state, "cols").mean
     V = update_factors(
-        family,
-        cols,
-        U.factors,
-        state.cols.mean,
-        tau,
-        state.col_lam,
-        biased=biased,
-        gain_tol=gain_tol,
+        family, cols, U.factors, state.cols, seen, lam, biased=biased, gain_tol=gain_tol
     )
     error = expected_squared_error(cols, V, U.factors, biased)
-    new = replace(state, rows=U.factors, cols=V.factors, squared_error=error)
-    new = update_lambda(prior, new)
-    return replace(new, tau=update_tau(prior, len(rows.side.values), error)), U, V
+    new = update_lambda(prior, replace(new, cols=V.factors, squared_error=error))
+    return replace(new, tau=likelihood.update_tau(rows.n_observed, error)), U, V

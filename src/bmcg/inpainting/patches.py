@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
+from ..backends import Backend, NumbaBackend
 from ..estimators import BMCG
-from ..kernels.threads import Workers
 from ..observations import Observations, View
 from .fits import fit_whole
 
@@ -125,7 +125,7 @@ def learn_kinds(
     entries = known[grid.pixels(rows)].sum()
     n_kinds = int(np.clip(entries / (LEAST_PATCHES * len(grid.steps)), 1, KINDS))
     kind = _first_kinds(surface, rows, grid, n_kinds)
-    pool = Workers(parameters["n_jobs"])
+    pool = NumbaBackend(parameters["n_jobs"])
     models: list[BMCG] = []
     for _ in range(ROUNDS if n_kinds > 1 else 1):
         if models:
@@ -139,7 +139,7 @@ def learn_kinds(
 
 
 def kinds_of(
-    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, pool: Workers
+    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, pool: Backend
 ) -> Index:
     """Which model each patch of a grid belongs to, shape (p,)."""
     found = [
@@ -149,7 +149,7 @@ def kinds_of(
 
 
 def apply_patches(
-    models: list[BMCG], kind: Index, grid: PatchGrid, values: Array, known: Bool, pool: Workers
+    models: list[BMCG], kind: Index, grid: PatchGrid, values: Array, known: Bool, pool: Backend
 ) -> tuple[Array, Array]:
     """Every pixel from all patches that hold it, each weighted by its precision.
 
@@ -176,7 +176,7 @@ def apply_patches(
     return total / weight, count / weight
 
 
-def _most_probable(models: list[BMCG], patches: View, pool: Workers) -> Index:
+def _most_probable(models: list[BMCG], patches: View, pool: Backend) -> Index:
     return np.argmax([model.fitted_.evidence(patches, pool) for model in models], axis=0)
 
 

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ..backends import open_backend
 from ..estimators import BMCG
 from ..graphs import chain_graph
-from ..kernels.threads import workers
 from .bands import Trial, expected_error, local_average, more_trials
 from .field import best_ratio, smooth_field
 from .fits import fit_whole, interrupts_heard
@@ -160,7 +160,7 @@ def _patches(
         warnings.simplefilter("ignore", ConvergenceWarning)
         models = learn_kinds(flat, kept, shape, surface, parameters)
     grid = covering_grid(shape)
-    with workers(parameters["n_jobs"]) as pool:
+    with open_backend(parameters["n_jobs"]) as pool:
         kind = kinds_of(models, grid, flat, kept, pool)
         found = [apply_patches(models, kind, grid, flat, mask, pool) for mask in (kept, known)]
     noise = np.mean(np.array([model.noise_std_**2 for model in models])[kind])

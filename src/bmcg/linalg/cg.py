@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.threads import Workers
-from ..kernels.vectors import advance, inner, redirect
+from ..backends import Backend, default_backend
 
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
@@ -30,6 +29,7 @@ class Solution:
         Largest ‖b − Qx‖ / ‖b‖ over the systems, in the preconditioner's norm; with `gain_tol`,
         the residual at the start takes the place of b.
     converged : bool
+        Whether it ended by a tolerance, not by running out of steps.
     """
 
     x: Array
@@ -47,7 +47,7 @@ def conjugate_gradient(
     precondition: Operator = lambda r: r,
     remainder: Operator | None = None,
     systems: int = 1,
-    pool: Workers | None = None,
+    backend: Backend | None = None,
     residual_tol: float = 1e-10,
     gain_tol: float = 0.0,
     max_steps: int = 200,
@@ -68,8 +68,8 @@ def conjugate_gradient(
         Q p follows by recurrence.
     systems : int
         One if the whole array is one vector; s if the last index modulo s tells s systems apart.
-    pool : Workers, optional
-        Threads for the passes over the vectors.
+    backend : Backend, optional
+        For the passes over the vectors; this thread alone by default.
     residual_tol : float
         Stop when every relative residual is below this.
     gain_tol : float
@@ -81,13 +81,13 @@ def conjugate_gradient(
     -------
     Solution
     """
-    pool = pool or Workers(1)
+    on = backend or default_backend()
     x = np.zeros_like(rhs) if start is None else start.copy()
     r = rhs.copy() if start is None else rhs - apply(x)
     z = precondition(r)
-    rz = inner(pool, r, z, systems)
+    rz = on.inner(r, z, systems)
     # The size of b costs a product; a solve that ends by its gains can do without.
-    whole = rz if start is None or gain_tol > 0 else inner(pool, rhs, precondition(rhs), systems)
+    whole = rz if start is None or gain_tol > 0 else on.inner(rhs, precondition(rhs), systems)
     scale = np.maximum(whole, np.finfo(float).tiny)
     p, gain, steps = z.copy(), 0.0, 0
     q = None if remainder is None else r + remainder(z)
@@ -95,20 +95,20 @@ def conjugate_gradient(
     while not small and steps < max_steps:
         if remainder is None or q is None:
             q = apply(p)
-        curvature = inner(pool, p, q, systems)
+        curvature = on.inner(p, q, systems)
         alpha = np.where(curvature > 0, rz / np.where(curvature > 0, curvature, 1.0), 0.0)
-        advance(pool, x, r, p, q, alpha)
+        on.advance(x, r, p, q, alpha)
         step_gain = 0.5 * float(np.sum(alpha * rz))
         gain += step_gain
         steps += 1
         z = precondition(r)
-        rz_next = inner(pool, r, z, systems)
+        rz_next = on.inner(r, z, systems)
         small = bool(np.all(rz_next <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
         beta = np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0)
         rz = rz_next
         if small:
             break
-        redirect(pool, p, z, beta)
+        on.redirect(p, z, beta)
         if remainder is not None:
-            redirect(pool, q, remainder(z), beta, r)
+            on.redirect(q, remainder(z), beta, r)
     return Solution(x, steps, gain, float(np.sqrt(np.max(rz / scale))), small)

@@ -9,6 +9,8 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends.packed import pack
+
 Float = NDArray[np.float64]
 
 
@@ -138,6 +140,37 @@ def dense_blocks(
         rows = np.repeat(nodes, np.diff(pattern.indptr))
         on_edges = np.einsum("eaa->ea", blocks[rows, :, pattern.indices, :]).copy()
     return SelectedInverse(blocks[nodes, :, nodes, :], logdet, on_edges)
+
+
+def dense_nodes(K: Float, B: Float, lam: Float, noise: Float) -> tuple[Float, float, Float]:
+    """Of Q = blockdiag(B, 0) + K ⊗ diag(lam), whose first nodes alone have blocks.
+
+    Parameters
+    ----------
+    K : (n + p, n + p) array
+    B : (n, k, k) array
+        Symmetric blocks.
+    lam : (k,) array
+    noise : ((n + p)k, s) array
+        Standard normal numbers.
+
+    Returns
+    -------
+    blocks : (n, k(k+1)/2) array
+        Diagonal blocks of the first n nodes of Q⁻¹, packed.
+    logdet : float
+    draws : (n + p, k, s) array
+        Of N(0, Q⁻¹).
+    """
+    n, k = B.shape[:2]
+    Q = np.asarray(np.kron(K, np.diag(lam)), np.float64)
+    blocks, nodes = Q.reshape(len(K), k, len(K), k), np.arange(n)
+    blocks[nodes, :, nodes, :] += B
+    root = scipy.linalg.cholesky(Q, lower=True, check_finite=False)
+    draws = scipy.linalg.solve_triangular(root, noise, lower=True, trans="T", check_finite=False)
+    inverse, logdet = _invert(Q)
+    own = inverse.reshape(blocks.shape)[nodes, :, nodes, :]
+    return pack(own), logdet, draws.reshape(len(K), k, noise.shape[1])
 
 
 def _to_dense(pattern: Pattern, data: Float) -> Float:

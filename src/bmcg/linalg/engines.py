@@ -10,20 +10,22 @@ monte_carlo    perturb and solve; for graphs whose factor would fill up, and for
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import Backend
+from ..backends.packed import pack, packed_diagonal, unpack
 from ..graphs.precision import Precision
-from ..kernels.reference import pack, packed_diagonal, unpack
-from ..kernels.threads import Workers
-from . import dense, selected_inverse
+from . import dense
 from .dense import SelectedInverse
 from .monte_carlo import MonteCarloEngine
+from .prior import GraphPrior, SidePrior, graph_prior
+from .sparse import selected_inverse
+from .sparse.symbolic import Symbolic, analyse
 from .spread import Spread
-from .symbolic import Symbolic, analyse
-from .system import MeanSystem, SidePrior, off_diagonal
+from .system import MeanSystem
 
 Array = NDArray[np.float64]
 EngineName = Literal["auto", "dense", "sparse", "monte_carlo"]
@@ -40,23 +42,32 @@ DENSE_DETERMINANT = 3000
 # can be gone through that often. Larger sides have more data and more nodes to average over.
 FEATURE_DRAWS = 8
 FEATURE_WORK = 800_000
+# Largest dense matrix of a side with features, whose weights are part of it: 800 MB.
+DENSE_UNKNOWNS = 10_000
+# Draws that the dense engine makes of a side with features, for the strengths to be learned from.
+DENSE_DRAWS = 64
 
 
 class VarianceEngine(Protocol):
-    """Diagonals of inverses of τ·blockdiag(G) + K⊗Λ, whole or column by column."""
+    """Diagonals of inverses of τ·blockdiag(G) + K⊗Λ, whole or component by component.
+
+    `draws` are those of the update before, from which an engine that draws may start.
+    """
 
     name: str
 
-    def prepare(self, precision: Precision) -> SidePrior:
+    def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
 
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """Variances under N(0, L⁻¹) of the nodes (n,) and of the edges' differences (n_edges,)."""
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
+    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """diag (diag(D_r) + λ_r L)⁻¹ (n, k), its log-determinants (k,), the edges' spread."""
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+    def blocks(
+        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
+    ) -> Spread:
         """Diagonal blocks (n, k(k+1)/2) of the system's inverse, its log-determinant, edges.
 
         B (n, k(k+1)/2) is the system's block diagonal without the prior, τG.
@@ -68,21 +79,26 @@ class DiagonalEngine:
 
     name = "diagonal"
 
-    def prepare(self, precision: Precision) -> SidePrior:
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
-        return SidePrior(precision, None, float(np.log(precision.diagonal).sum()))
+        return graph_prior(precision, float(np.log(precision.diagonal).sum()), self.backend)
 
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """Reciprocals of the diagonal; no edges."""
         return 1.0 / prior.precision.diagonal, np.empty(0)
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
+    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """Reciprocals of the diagonal."""
         pivot = D + prior.precision.diagonal[:, None] * lam
         none = np.empty((0, len(lam)))
         return Spread(1.0 / pivot, np.log(pivot).sum(axis=0), 1.0 / pivot, none)
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+    def blocks(
+        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
+    ) -> Spread:
         """The blocks' own inverses."""
         k = len(system.lam)
         own = system.inverse[:, packed_diagonal(k)]
@@ -94,31 +110,42 @@ class DenseEngine:
 
     name = "dense"
 
-    def __init__(self, pool: Workers) -> None:
-        self.pool = pool
+    def __init__(self, backend: Backend, seed: int = 0) -> None:
+        self.backend, self.seed = backend, seed
 
-    def prepare(self, precision: Precision) -> SidePrior:
+    def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
         root = np.linalg.cholesky(precision.toarray())
-        log_det = 2.0 * float(np.log(np.diag(root)).sum())
-        return SidePrior(precision, off_diagonal(precision, self.pool), log_det)
+        return graph_prior(precision, 2.0 * float(np.log(np.diag(root)).sum()), self.backend)
 
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """From the inverse of L."""
-        return _first_column(prior.precision, self._columns(prior.precision))
+        L = prior.precision
+        found = dense.dense_columns(L, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True)
+        return _first_column(L, found)
 
-    def _columns(self, L: Precision) -> SelectedInverse:
-        return dense.dense_columns(L, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True)
-
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
-        """One inverse for each column."""
+    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
+        """One inverse for each component."""
         L = prior.precision
         return _spread(L, dense.dense_columns(L, L.data, D, lam, edges=True))
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
-        """One inverse of size nk."""
+    def blocks(
+        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
+    ) -> Spread:
+        """One inverse of size nk; with features, of size (n + p)k."""
         L = prior.precision
-        return _spread(L, dense.dense_blocks(L, L.data, unpack(B), system.lam, edges=True))
+        if isinstance(prior, GraphPrior):
+            return _spread(L, dense.dense_blocks(L, L.data, unpack(B), system.lam, edges=True))
+        size = prior.n_nodes * len(system.lam)
+        if size > DENSE_UNKNOWNS:
+            raise ValueError(
+                f'engine="dense" would invert a matrix of {size} unknowns, more than '
+                f'{DENSE_UNKNOWNS}: use engine="auto" or lower rank'
+            )
+        noise = self.backend.random([self.seed, 1]).standard_normal((size, DENSE_DRAWS))
+        K = prior.product(np.eye(prior.n_nodes))
+        cov, log_det, z = dense.dense_nodes(K, unpack(B), system.lam, noise)
+        return Spread(cov, np.asarray(log_det), None, None, z)
 
 
 class SparseEngine:
@@ -126,13 +153,13 @@ class SparseEngine:
 
     name = "sparse"
 
-    def __init__(self, symbolic: Symbolic, pool: Workers) -> None:
-        self.symbolic, self.pool = symbolic, pool
+    def __init__(self, symbolic: Symbolic, backend: Backend) -> None:
+        self.symbolic, self.backend = symbolic, backend
 
-    def prepare(self, precision: Precision) -> SidePrior:
+    def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
         log_det = selected_inverse.logdet_precision(self.symbolic, precision.data)
-        return SidePrior(precision, off_diagonal(precision, self.pool), log_det)
+        return graph_prior(precision, log_det, self.backend)
 
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """From the selected inverse of L."""
@@ -142,21 +169,37 @@ class SparseEngine:
         )
         return _first_column(L, found)
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array) -> Spread:
-        """All columns, eight factors at a time."""
+    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
+        """All components, several factors at a time."""
         L = prior.precision
         found = selected_inverse.inverse_columns(
-            self.symbolic, L.data, D, lam, edges=True, map_batches=self.pool.map
+            self.symbolic, L.data, D, lam, edges=True, map_batches=self.backend.map
         )
         return _spread(L, found)
 
-    def blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Spread:
+    def blocks(
+        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
+    ) -> Spread:
         """One factor of k×k blocks."""
         L = prior.precision
         found = selected_inverse.inverse_blocks(
             self.symbolic, L.data, unpack(B), system.lam, edges=True
         )
         return _spread(L, found)
+
+
+class Analyses:
+    """Symbolic analyses of the graphs of one fit: one for each pattern, whoever asks."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Symbolic | None] = {}
+
+    def of(self, precision: Precision, max_fill: int | None = None) -> Symbolic | None:
+        """The analysis of a precision's pattern; None where its factor would hold more."""
+        key = hash(precision.indptr.tobytes()), hash(precision.indices.tobytes())
+        if key not in self._found or (self._found[key] is None and max_fill is None):
+            self._found[key] = analyse(precision.indptr, precision.indices, max_fill)
+        return self._found[key]
 
 
 def _spread(L: Precision, found: SelectedInverse) -> Spread:
@@ -187,11 +230,12 @@ def choose_engine(
     precision: Precision,
     family: str,
     rank: int,
-    pool: Workers,
+    backend: Backend,
     seed: int,
     n_samples: int = 16,
     features: int = 0,
     learn: bool = False,
+    analyses: Analyses | None = None,
 ) -> VarianceEngine:
     """The engine asked for, or the one that promises to be fastest.
 
@@ -202,29 +246,44 @@ def choose_engine(
     family : {"column", "row", "joint"}
         `row` needs the prior's log-determinant alone.
     rank : int
-        Columns expected, which weigh a factor of blocks against draws.
+        Components expected, which weigh a factor of blocks against draws.
+    backend : Backend
+    seed : int
+    n_samples : int
     features : int
-        Entries of the side's features, whose joint variances need draws; zero without.
+        Entries of the side's features, whose joint variances need draws or a dense matrix; zero
+        without.
     learn : bool
         Whether strengths are learned, which needs the prior's variances every sweep.
+    analyses : Analyses, optional
+        Those of the fit.
     """
-    if features and family != "row":
-        exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
+    analyses = analyses or Analyses()
+    tied = features > 0 and family != "row"
+    if tied and name == "sparse":
+        raise ValueError(
+            'engine="sparse" cannot hold features, which tie all rows: use "auto", "dense" or '
+            '"monte_carlo"'
+        )
+    if tied and name != "dense":
+        exact = _exact_engine(precision, "row", rank, backend, n_samples, analyses)
         # Features tie all rows: solves are long, and what is learned are sums over all nodes.
         draws = min(max(FEATURE_WORK // features, 2), FEATURE_DRAWS)
-        return MonteCarloEngine(pool, seed, draws, tol=1e-2, n_probes=2, exact=exact)
-    if not precision.has_edges:
-        return DiagonalEngine()
+        return MonteCarloEngine(backend, seed, draws, tol=1e-2, n_probes=2, exact=exact)
+    if not precision.has_edges and not tied:
+        return DiagonalEngine(backend)
     if name == "dense" or (name == "auto" and _is_small(precision.n, family, rank, learn)):
-        return DenseEngine(pool)
+        return DenseEngine(backend, seed)
     if name == "sparse":
-        return _sparse(precision, pool)
+        symbolic = analyses.of(precision)
+        assert symbolic is not None
+        return SparseEngine(symbolic, backend)
     if name == "auto":
-        engine = _exact_engine(precision, family, rank, pool, n_samples, MAX_FILL)
+        engine = _exact_engine(precision, family, rank, backend, n_samples, analyses)
         if engine is not None:
             return engine
-    exact = _exact_engine(precision, "row", rank, pool, n_samples, MAX_FILL)
-    return MonteCarloEngine(pool, seed, n_samples, exact=exact)
+    exact = _exact_engine(precision, "row", rank, backend, n_samples, analyses)
+    return MonteCarloEngine(backend, seed, n_samples, exact=exact)
 
 
 def _is_small(n: int, family: str, rank: int, learn: bool) -> bool:
@@ -235,26 +294,20 @@ def _is_small(n: int, family: str, rank: int, learn: bool) -> bool:
     return n <= DENSE_NODES
 
 
-def _sparse(precision: Precision, pool: Workers) -> SparseEngine:
-    symbolic = analyse(precision.indptr, precision.indices)
-    assert symbolic is not None
-    return SparseEngine(symbolic, pool)
-
-
 def _exact_engine(
     precision: Precision,
     family: str,
     rank: int,
-    pool: Workers,
+    backend: Backend,
     n_samples: int,
-    max_fill: int | None,
+    analyses: Analyses,
 ) -> VarianceEngine | None:
     if not precision.has_edges:
-        return DiagonalEngine()
-    symbolic = analyse(precision.indptr, precision.indices, max_fill)
+        return DiagonalEngine(backend)
+    symbolic = analyses.of(precision, MAX_FILL)
     if symbolic is None or not _exact_pays(symbolic, precision, family, rank, n_samples):
         return None
-    return SparseEngine(symbolic, pool)
+    return SparseEngine(symbolic, backend)
 
 
 def _exact_pays(

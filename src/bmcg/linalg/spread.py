@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .cg import Solution
+
 Array = NDArray[np.float64]
 
 
@@ -16,7 +18,7 @@ class Spread(NamedTuple):
     Attributes
     ----------
     cov : ndarray of shape (n, k) or (n, k(k+1)/2)
-        Variances of each column, or packed diagonal blocks.
+        Variances of each component, or packed diagonal blocks.
     log_det : ndarray of shape (k,) or ()
         Log-determinants of the precisions, or of the one joint precision.
     nodes : ndarray of shape (n, k) or None
@@ -24,9 +26,15 @@ class Spread(NamedTuple):
     edges : ndarray of shape (n_edges, k) or None
         Variance of the difference u_a − u_b over each edge; None where rows are independent,
         so that it is the sum of their variances.
+    draws : ndarray of shape (n_nodes, k, s) or None
+        Draws of the posterior, zero mean, where the engine made them.
+    solution : Solution or None
+        How their solve ended.
     """
 
     cov: Array
     log_det: Array
     nodes: Array | None
     edges: Array | None
+    draws: Array | None = None
+    solution: Solution | None = None

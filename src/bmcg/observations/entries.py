@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..kernels.grouping import group, members, pointers, transpose
 from .frames import LongTable, WideTable, is_frame, numeric
+from .grouping import group, members, pointers, transpose
 from .labels import Labels, as_label_array
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
@@ -80,6 +81,11 @@ class Observations:
     def col_indices(self) -> NDArray[np.int32]:
         """Column of each observed value in row order, shape (n_observed,)."""
         return self.by_row.indices
+
+    @cached_property
+    def col_order(self) -> NDArray[np.intp]:
+        """Place in row order of each value in column order: by_col.values = values[col_order]."""
+        return np.argsort(self.by_row.indices, kind="stable")
 
     def to_csr(self) -> sp.csr_array:
         """The entries as a sparse array; stored zeros are observed zeros."""

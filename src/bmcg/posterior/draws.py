@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import default_backend
+from ..inference.covariance import Diagonal
 from ..inference.families import Family
-from ..kernels import passes
-from ..kernels.threads import Workers
 from ..linalg.monte_carlo import MonteCarloEngine
 from ..linalg.system import mean_system
 from .side import SidePosterior
@@ -35,14 +35,14 @@ class Draws:
     def __init__(self, family: Family, side: SidePosterior, seed: list[int]) -> None:
         self.family, self.side = family, side
         self.rng = np.random.default_rng(seed)
-        self.pool = Workers(1)
+        self.backend = default_backend()
         self.roots: Array | None = None
         self.tied = family != "row" and (side.precision.has_edges or side.features is not None)
         if not self.tied:
             return
-        self.lam, self.prior = side.lam[side.free], side.prior(self.pool)
+        self.lam, self.prior = side.lam[side.free], side.prior(self.backend)
         if family == "joint":
-            self.system = mean_system(side.data_precision, 1.0, self.lam, self.prior, self.pool)
+            self.system = mean_system(side.data_precision, 1.0, self.lam, self.prior)
 
     def next(self, count: int) -> Array:
         """So many draws, shape (n, K, count)."""
@@ -51,7 +51,7 @@ class Draws:
         if not self.tied:
             out += self._independent(out.shape)
             return out
-        engine = MonteCarloEngine(self.pool, int(self.rng.integers(2**31)), count, tol=1e-6)
+        engine = MonteCarloEngine(self.backend, int(self.rng.integers(2**31)), count, tol=1e-6)
         data = self.side.data_precision
         if self.family == "column":
             shift = engine.draw_columns(self.prior, data, self.lam, independent=True)
@@ -63,12 +63,12 @@ class Draws:
     def _independent(self, shape: tuple[int, ...]) -> Array:
         noise = self.rng.standard_normal(shape)
         cov = self.side.factors.cov
-        if self.side.factors.is_column:
+        if isinstance(self.side.factors.covariance, Diagonal):
             noise *= np.sqrt(cov)[:, :, None]
             return noise
         if self.roots is None:
-            self.roots = passes.cholesky_blocks(self.pool, cov)
-        return passes.lower_products(self.pool, self.roots, noise)
+            self.roots = self.backend.cholesky_blocks(cov)
+        return self.backend.lower_products(self.roots, noise)
 
 
 def batches(n_draws: int, unknowns: int) -> list[int]:

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..inference.families import Family, outer_packed
+from ..backends import Backend, SparseRows
+from ..backends.packed import multiplicity
+from ..inference.covariance import Blocks
+from ..inference.families import Family
 from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
-from ..kernels.passes import Side
-from ..kernels.threads import Workers
 from ..observations import View
 from .draws import Draws, batches
 from .explained import explained
@@ -100,7 +101,9 @@ class Posterior:
 
     def _spread(self, rows: Index, cols: Index) -> Array:
         """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
-        left, right = _left(self.rows.factors, rows), _right(self.cols.factors, cols)
+        u, v = self.rows.factors, self.cols.factors
+        left, _ = u.covariance.factors_of_variance(u.mean, rows)
+        _, right = v.covariance.factors_of_variance(v.mean, cols)
         return np.einsum("pr,pr->p", left, right)
 
     def mean_block(self, rows: Index, cols: Index) -> Array:
@@ -114,12 +117,17 @@ class Posterior:
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
         u, v = self.rows.factors, self.cols.factors
-        if u.is_column:
-            out = _left(u, rows) @ _right(v, cols).T
-        else:
+        if isinstance(u.covariance, Blocks):
             # Half the work for all pairs: ⟨uuᵀ⟩ : ⟨vvᵀ⟩ is ⟨(u·v)²⟩.
-            out = (_moments(u, rows) * _twice(u.rank)) @ _moments(v, cols).T
+            left, right = (
+                Blocks(side.cov[at]).moments(side.mean[at]) for side, at in ((u, rows), (v, cols))
+            )
+            out = (left * multiplicity(u.rank)) @ right.T
             out -= (u.mean[rows] @ v.mean[cols].T) ** 2
+        else:
+            left, _ = u.covariance.factors_of_variance(u.mean, rows)
+            _, right = v.covariance.factors_of_variance(v.mean, cols)
+            out = left @ right.T
         out = np.maximum(out, 0.0) * self.scale**2
         return out + self.noise_variance if include_noise else out
 
@@ -158,7 +166,7 @@ class Posterior:
     def fold_in(
         self,
         new: View,
-        pool: Workers,
+        backend: Backend,
         links: sp.csr_array | None = None,
         features: sp.csr_array | None = None,
     ) -> Factors:
@@ -168,7 +176,7 @@ class Posterior:
         ----------
         new : View
             Their observed entries, n of them, in the data's units.
-        pool : Workers
+        backend : Backend
         links : csr_array of shape (n, m), optional
             Weights of their edges to the fitted rows.
         features : csr_array of shape (n, p), optional
@@ -179,7 +187,7 @@ class Posterior:
         Factors
             Of n rows, in the units of `rows`.
         """
-        side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
+        side = self._rows_on(new, backend)
         lam, U = self.rows.lam, self.rows.factors.mean
         known = None if features is None else explained(self.rows, features)
         rest = U if known is None else known.rest
@@ -196,14 +204,19 @@ class Posterior:
         if self.rows.constant >= 0:
             prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
         tau = float(self.tau.mean)
-        return fold_in_rows(self.family, side, self.cols.factors, tau, prior, pull)
+        return fold_in_rows(side, self.cols.factors, tau, prior, pull)
 
-    def evidence(self, new: View, pool: Workers) -> Array:
+    def _rows_on(self, new: View, backend: Backend) -> SparseRows:
+        """New rows in the units of the fit."""
+        values = (new.values - self.offset) / self.scale
+        return SparseRows(new.indptr, new.indices, values, backend)
+
+    def evidence(self, new: View, backend: Backend) -> Array:
         """Log density of each new row's entries under the model, shape (n,)."""
-        side = Side(new.indptr, new.indices, (new.values - self.offset) / self.scale, pool)
+        side = self._rows_on(new, backend)
         prior, pull = (part[self.rows.free] for part in self._lone_prior())
         biased, tau = self.rows.constant >= 0, float(self.tau.mean)
-        found = row_evidence(self.family, side, self.cols.factors, tau, prior, pull, biased)
+        found = row_evidence(side, self.cols.factors, tau, prior, pull, biased)
         return found - side.counts * np.log(self.scale)
 
     def _lone_prior(self, rest: Array | None = None) -> tuple[Array, Array]:
@@ -255,7 +268,7 @@ class Posterior:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `to_arrays`."""
         family: Any = bytes(arrays["family"]).decode()
-        sides = [SidePosterior.from_arrays(arrays, name) for name in ("row", "col")]
+        sides = [SidePosterior.from_arrays(arrays, name, family) for name in ("row", "col")]
         shape, rate = arrays["tau"]
         return cls(
             family,
@@ -274,55 +287,23 @@ class Posterior:
         fit: Fit,
         family: Family,
         limits: tuple[float, float] = (-np.inf, np.inf),
-        pool: Workers | None = None,
+        backend: Backend | None = None,
     ) -> Self:
         """What a finished fit leaves behind.
 
-        With a pool, covariances that the fit estimated from few draws are computed again.
+        With a back end, covariances that the fit estimated from few draws are computed again.
         """
         state, constants = fit.state, (-1, -1)
         if state.biased:
             constants = state.rank + 1, state.rank
         with threadpool_limits(1):
             sides = [
-                SidePosterior.from_fit(family, fitted, factors, constant, pool)
+                SidePosterior.from_fit(family, fitted, factors, constant, backend)
                 for fitted, factors, constant in zip(
                     (fit.rows, fit.cols), (state.rows, state.cols), constants, strict=True
                 )
             ]
         return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset, limits)
-
-
-def _left(factors: Factors, at: Index) -> Array:
-    """What the spread of u·v takes from u: ⟨uuᵀ⟩ beside C_u, shape (n, w).
-
-    ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v) = tr(⟨uuᵀ⟩ C_v) + tr(C_u v̄v̄ᵀ): a product of what each
-    side brings. Of packed blocks, entries off the diagonal stand for two.
-    """
-    mean, cov = factors.mean[at], factors.cov[at]
-    if factors.is_column:
-        return np.hstack((mean**2 + cov, cov))
-    twice = _twice(factors.rank)
-    return np.hstack((_moments(factors, at) * twice, cov * twice))
-
-
-def _right(factors: Factors, at: Index) -> Array:
-    """What the spread of u·v takes from v: C_v beside v̄v̄ᵀ, shape (n, w)."""
-    mean, cov = factors.mean[at], factors.cov[at]
-    return np.hstack((cov, mean**2 if factors.is_column else outer_packed(mean)))
-
-
-def _moments(factors: Factors, at: Index) -> Array:
-    """⟨uuᵀ⟩ of some rows, packed, shape (n, k(k+1)/2)."""
-    out = outer_packed(factors.mean[at])
-    out += factors.cov[at]
-    return out
-
-
-def _twice(k: int) -> Array:
-    """How often an entry of a packed block stands in the whole block, shape (k(k+1)/2,)."""
-    r, s = np.tril_indices(k)
-    return np.where(r == s, 1.0, 2.0)
 
 
 def _batches(n: int, width: int) -> list[slice]:

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import Backend
 from ..graphs.precision import Precision, identity_precision
 from ..inference.design import with_constant
-from ..inference.families import Family
+from ..inference.families import Family, posterior_of
 from ..inference.fit import FittedSide
 from ..inference.state import Factors, Gamma
-from ..kernels.threads import Workers
-from ..linalg.system import SidePrior, feature_map, off_diagonal, with_features
+from ..linalg.prior import SidePrior, feature_map, graph_prior, with_features
 from .spread import sure_covariance
 
 Array = NDArray[np.float64]
@@ -66,12 +66,12 @@ class SidePosterior:
         """Columns that are not constant."""
         return np.flatnonzero(self.mask)
 
-    def prior(self, pool: Workers) -> SidePrior:
+    def prior(self, backend: Backend) -> SidePrior:
         """K, with the features' weights as nodes; its log-determinant is left out."""
-        bare = SidePrior(self.precision, off_diagonal(self.precision, pool), 0.0)
+        bare = graph_prior(self.precision, 0.0, backend)
         if self.features is None:
             return bare
-        return with_features(bare, feature_map(self.features, pool), self.beta, integrate=False)
+        return with_features(bare, feature_map(self.features, backend), self.beta, integrate=False)
 
     def with_rows(self, factors: Factors) -> SidePosterior:
         """Other rows under the same λ, independent of each other."""
@@ -104,8 +104,10 @@ class SidePosterior:
         return {f"{name}_{key}": array for key, array in arrays.items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> SidePosterior:
-        """The inverse of `to_arrays`."""
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], name: str, family: Family
+    ) -> SidePosterior:
+        """The inverse of `to_arrays`, for a posterior of that family."""
 
         def part(key: str) -> NDArray[Any]:
             return arrays[f"{name}_{key}"]
@@ -120,7 +122,8 @@ class SidePosterior:
             part("weights"),
             float(part("ridge")[0]),
         )
-        factors = Factors(part("mean"), part("cov"), float(part("log_det")[0]), part("energy"))
+        cov = posterior_of(family).kind(part("cov"))
+        factors = Factors(part("mean"), cov, float(part("log_det")[0]), part("energy"))
         side = cls(factors, L, part("data_precision"), part("lam"), int(part("constant")[0]))
         if f"{name}_beta" not in arrays:
             return side
@@ -135,7 +138,7 @@ class SidePosterior:
         fitted: FittedSide,
         factors: Factors,
         constant: int,
-        pool: Workers | None,
+        backend: Backend | None,
     ) -> SidePosterior:
         """What a finished fit leaves of one side.
 
@@ -146,16 +149,20 @@ class SidePosterior:
         factors : Factors
         constant : int
             Where the constant column goes; -1 without biases.
-        pool : Workers, optional
+        backend : Backend, optional
             Where given, covariances that the fit estimated from few draws are computed again.
         """
         prior, lam = fitted.prior, fitted.lam
-        if pool is not None and fitted.half.engine.name == "monte_carlo" and family != "row":
-            cov = sure_covariance(family, prior, fitted.data_precision, lam, pool)
-            factors = replace(factors, cov=cov)
+        kind = posterior_of(family)
+        drawn = fitted.side.engine.name == "monte_carlo" and kind.uses_engine
+        if backend is not None and drawn:
+            cov = sure_covariance(family, prior, fitted.data_precision, lam, backend)
+            factors = replace(factors, covariance=kind.kind(cov))
         if constant >= 0:
             lam = np.insert(lam, constant, HELD)
-        expanded = with_constant(family, factors, constant >= 0, constant)
+        expanded = replace(factors, mean=factors.rows, draws=None)
+        if constant >= 0:
+            expanded = with_constant(expanded, constant)
         F = prior.features
         return cls(
             expanded,
@@ -164,7 +171,7 @@ class SidePosterior:
             lam,
             constant,
             None if F is None else F.matrix,
-            prior.beta,
+            getattr(prior, "beta", 1.0),
         )
 
 

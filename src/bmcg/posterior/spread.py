@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import Backend
+from ..backends.packed import pack, unpack
 from ..inference.families import Family
-from ..kernels.reference import pack, unpack
-from ..kernels.threads import Workers
 from ..linalg.monte_carlo import MonteCarloEngine
-from ..linalg.system import SidePrior, mean_system
+from ..linalg.prior import SidePrior
+from ..linalg.system import mean_system
 
 Array = NDArray[np.float64]
 
@@ -24,7 +25,7 @@ DRAWS = 64
 
 
 def sure_covariance(
-    family: Family, prior: SidePrior, data: Array, lam: Array, pool: Workers
+    family: Family, prior: SidePrior, data: Array, lam: Array, backend: Backend
 ) -> Array:
     """Variances (n, k) of the `column` family, packed blocks (n, k(k+1)/2) of `joint`.
 
@@ -36,15 +37,15 @@ def sure_covariance(
     data : ndarray of shape (n, k) or (n, k(k+1)/2)
         What the observations add to the prior precision.
     lam : ndarray of shape (k,)
-    pool : Workers
+    backend : Backend
     """
     unknowns = prior.n_nodes * (1 if family == "column" else len(lam))
     if unknowns <= EXACT_UNKNOWNS:
         return exact_covariance(family, prior, data, lam)
-    engine = MonteCarloEngine(pool, 0, DRAWS, tol=1e-4)
+    engine = MonteCarloEngine(backend, 0, DRAWS, tol=1e-4)
     if family == "column":
         return engine.estimate_columns(prior, data, lam).value
-    system = mean_system(data, 1.0, lam, prior, pool)
+    system = mean_system(data, 1.0, lam, prior)
     return engine.estimate_blocks(prior, system, data).value
 
 

@@ -292,6 +292,8 @@ def _facts(model: BMCG, test: Entries | None) -> tuple[tuple[str, str], ...]:
         ("held out", "none given" if test is None else f"{len(test.values):,} entries"),
         ("posterior", model.posterior_),
         ("variances by", f"{model.engines_[0]} (rows), {model.engines_[1]} (columns)"),
+        ("the model holds", model.selection_.holds),
+        *(("asked", verdict.sentence) for verdict in model.selection_.verdicts),
     ]
     settings = ", ".join(
         f"{name}={value!r}"

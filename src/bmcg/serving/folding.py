@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import Backend
 from ..graphs.edges import edge_columns, edge_graph
-from ..kernels.grouping import transpose
-from ..kernels.threads import Workers
 from ..observations import Observations, View
 from ..observations.frames import eager, is_frame, numeric, row_index
+from ..observations.grouping import transpose
 from ..observations.joining import join_table
 from ..observations.labels import Labels, as_label_array, factorise
 from ..posterior import Posterior
@@ -99,10 +99,10 @@ def read_newcomers(
     return Newcomers(entries, labels, links)
 
 
-def fold_in(posterior: Posterior, new: Newcomers, pool: Workers, which: Which) -> Posterior:
+def fold_in(posterior: Posterior, new: Newcomers, backend: Backend, which: Which) -> Posterior:
     """The posterior with the newcomers as its rows (or columns)."""
     turned = posterior if which == "rows" else posterior.transposed()
-    folded = turned.with_rows(turned.fold_in(new.entries, pool, new.links, new.features))
+    folded = turned.with_rows(turned.fold_in(new.entries, backend, new.links, new.features))
     return folded if which == "rows" else folded.transposed()
 
 

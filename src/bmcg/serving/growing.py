@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..backends import Backend
 from ..caller import user_level
 from ..graphs.precision import GraphStack, stack_graphs
 from ..inference.fit import SideInput
+from ..inference.side import Strengths
 from ..inference.state import Factors
-from ..inference.strengths import Strengths
-from ..kernels.threads import Workers
 from ..observations import Observations, View
 from ..observations.labels import Labels, listed
 from ..posterior import Posterior
@@ -164,7 +164,7 @@ def grown(
     shape: tuple[int, int],
     links: Sparse,
     features: Sparse,
-    pool: Workers,
+    backend: Backend,
 ) -> Posterior:
     """The posterior with the rows and columns that its fit did not have, folded in.
 
@@ -179,16 +179,16 @@ def grown(
         Weights of edges from new rows to fitted ones, and likewise of columns.
     features : tuple of csr_array of shape (p, n_features) or None
         Of new rows and of new columns, coded as those of the fit; patterns are made here.
-    pool : Workers
+    backend : Backend
     """
     m, n = shape
     if together.shape[0] > m:
         entries = _later(together.by_row, m, n)
-        posterior = _with_more_rows(posterior, entries, links[0], features[0], pool)
+        posterior = _with_more_rows(posterior, entries, links[0], features[0], backend)
     if together.shape[1] > n:
         # All rows are known by now: columns have entries of old and of new ones.
         entries = _later(together.by_col, n, together.shape[0])
-        turned = _with_more_rows(posterior.transposed(), entries, links[1], features[1], pool)
+        turned = _with_more_rows(posterior.transposed(), entries, links[1], features[1], backend)
         posterior = turned.transposed()
     return posterior
 
@@ -221,16 +221,16 @@ def _with_more_rows(
     entries: View,
     links: sp.csr_array | None,
     features: sp.csr_array | None,
-    pool: Workers,
+    backend: Backend,
 ) -> Posterior:
-    new = posterior.fold_in(entries, pool, links, features)
+    new = posterior.fold_in(entries, backend, links, features)
     side, old = posterior.rows, posterior.rows.factors
     F = side.features
     if F is not None and features is not None:
         F = sp.vstack((F, features), format="csr")
     factors = Factors(
         np.concatenate((old.mean, new.mean)),
-        np.concatenate((old.cov, new.cov)),
+        old.covariance.followed_by(new.cov),
         old.log_det,
         old.energy,
     )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..backends import open_backend
 from ..base import locate
-from ..kernels.threads import workers
 from ..observations.labels import Labels
 from ..posterior import Posterior
 from .features import pattern_features
@@ -74,8 +74,8 @@ class ServingModel(UpdatingModel):
         chosen = candidates
         if chosen is not None:
             chosen = np.unique(locate(chosen, self.col_labels_, n_cols, "candidates"))
-        with workers(self.n_jobs) as pool:
-            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, pool, chosen)
+        with open_backend(self.n_jobs) as backend:
+            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, backend, chosen)
         at, rank = np.nonzero(where >= 0)
         r, c = i[at], where[at, rank]
         std = np.sqrt(self.fitted_.variance(r, c, include_noise))
@@ -143,8 +143,8 @@ class ServingModel(UpdatingModel):
         if coded is None and self._has_pattern(side):
             coded = pattern_features(new.entries, shape[1])
         new = new._replace(links=self._as_strong(new.links, side), features=coded)
-        with workers(self.n_jobs) as pool:
-            posterior = fold_in(self.fitted_, new, pool, side)
+        with open_backend(self.n_jobs) as backend:
+            posterior = fold_in(self.fitted_, new, backend, side)
         return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
 
     def _with_newcomers(

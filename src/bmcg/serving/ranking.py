@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..kernels.grouping import transpose
-from ..kernels.threads import Workers
-from ..kernels.top import keep_best
+from ..backends import NumbaBackend
+from ..observations.grouping import transpose
 from ..posterior import Posterior
+from .top import keep_best
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -142,7 +142,7 @@ def best_columns(
     seen: Seen | None,
     score: Score,
     width: float,
-    pool: Workers,
+    backend: NumbaBackend,
     candidates: Index | None = None,
 ) -> tuple[Index, Array]:
     """The n best columns of each row.
@@ -157,7 +157,7 @@ def best_columns(
     score : {"mean", "lower", "ucb"}
         The mean, or the mean minus or plus `width` standard deviations of the entry.
     width : float
-    pool : Workers
+    backend : NumbaBackend
     candidates : ndarray of shape (n_candidates,), optional
         The columns to choose from, ascending; all by default.
 
@@ -189,5 +189,5 @@ def best_columns(
     with threadpool_limits(1):
         for first in range(0, len(chosen), BLOCK_COLS):
             cols = chosen[first : first + BLOCK_COLS]
-            pool.over_rows(scan, bounds)
+            backend.over_rows(scan, bounds)
     return np.where(where < 0, -1, chosen[where]), best

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..backends import open_backend
 from ..base import MatrixCompleter
 from ..inference.fit import SideInput, Start
-from ..inference.weights import GraphWeight
-from ..kernels.threads import workers
+from ..inference.usage import GraphWeight
 from ..observations import Observations
 from ..observations.labels import Labels, listed
 from ..posterior import Posterior
@@ -100,8 +100,8 @@ class UpdatingModel(MatrixCompleter):
         features = self._new_features(together, {"rows": row_features, "cols": col_features})
         if together.shape == old.shape and fingerprint(together) == fingerprint(old):
             return self
-        with workers(self.n_jobs) as pool:
-            posterior = grown(self.fitted_, together, old.shape, links, features, pool)
+        with open_backend(self.n_jobs) as backend:
+            posterior = grown(self.fitted_, together, old.shape, links, features, backend)
         patterns = self._has_pattern("rows"), self._has_pattern("cols")
         posterior = with_patterns(posterior, together, patterns)
         (rows, row_strengths), (cols, col_strengths) = map(

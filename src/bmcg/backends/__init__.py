@@ -1,0 +1,24 @@
+"""Where the arithmetic is done: one protocol, and the machines behind it."""
+
+from functools import cache
+
+from .base import Backend, SparseRows
+from .numba.backend import NumbaBackend, open_backend
+from .numba.threads import count_jobs
+from .reference import ReferenceBackend
+
+__all__ = [
+    "Backend",
+    "NumbaBackend",
+    "ReferenceBackend",
+    "SparseRows",
+    "count_jobs",
+    "default_backend",
+    "open_backend",
+]
+
+
+@cache
+def default_backend() -> Backend:
+    """For callers that were given none: this thread alone."""
+    return NumbaBackend(1)

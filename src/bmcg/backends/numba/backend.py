@@ -1,0 +1,254 @@
+"""The operations as passes of compiled kernels over fixed chunks of rows.
+
+A chunk depends on the data alone and sums over chunks are taken in order, so every result is
+bit-identical for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Array, Floats, Random, SparseRows, T
+from . import blocks, grams, local, moments, sums, vectors
+from .threads import Workers, chunk_bounds, even_bounds
+
+Bounds = NDArray[np.int64]
+
+
+class NumbaBackend:
+    """Kernels compiled by Numba, on threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Threads; all cores by default.
+    """
+
+    name = "numba"
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self._pool = Workers(n_jobs)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.close()
+
+    def row_sums(self, rows: SparseRows, S: Floats, weights: Array | None = None) -> Array:
+        out = np.empty((rows.n, S.shape[1]))
+        if weights is None:
+            return self._over(rows, S.shape[1], sums.row_sums, (rows.indptr, rows.indices, S), out)
+        return self._over(rows, S.shape[1], sums.weighted_sums, _matrix(rows, weights, S), out)
+
+    def weighted_sums(self, rows: SparseRows, F: Floats, values: Array | None = None) -> Floats:
+        x = rows.values if values is None else values
+        out = np.empty((rows.n, F.shape[1]), F.dtype)
+        return self._over(rows, F.shape[1], sums.weighted_sums, _matrix(rows, x, F), out)
+
+    def affine_sums(
+        self,
+        rows: SparseRows,
+        F: Floats,
+        own: Array,
+        X: Floats,
+        scale: float = 1.0,
+        out: Floats | None = None,
+    ) -> Floats:
+        found = np.empty(X.shape, X.dtype) if out is None else out
+        given = (*_matrix(rows, rows.values, F), own, X, scale)
+        return self._over(rows, X.shape[1], sums.affine_sums, given, found)
+
+    def gram_and_sums(
+        self, rows: SparseRows, F: Array, weights: Array | None = None
+    ) -> tuple[Array, Array]:
+        k = F.shape[1]
+        width = k * (k + 1) // 2
+        out, total = np.empty((rows.n, width)), np.empty((rows.n, k))
+        given = rows.indptr, rows.indices, rows.values, weights, F, out
+        self._over(rows, width, grams.gram_and_sums, given, total)
+        return out, total
+
+    def gram_product(self, rows: SparseRows, F: Array, X: Array) -> Array:
+        given = rows.indptr, rows.indices, F, X
+        return self._over(rows, 2 * F.shape[1], sums.gram_product, given, np.empty(X.shape))
+
+    def entry_products(self, rows: SparseRows, U: Array, V: Array) -> Array:
+        out = np.empty(len(rows.values))
+        given = rows.indptr, rows.indices, U, V
+        return self._over(rows, U.shape[1], sums.entry_products, given, out)
+
+    def squared_error(
+        self, rows: SparseRows, U: Array, V: Array, weights: Array | None = None
+    ) -> float:
+        given = rows.indptr, rows.indices, rows.values, weights, U, V
+        out = self._over(rows, U.shape[1], sums.squared_residuals, given, np.empty(rows.n))
+        return float(out.sum())
+
+    def residual_sums(self, rows: SparseRows, U: Array, V: Array) -> tuple[Array, float]:
+        out, squares = np.empty(U.shape), np.empty(rows.n)
+        given = rows.indptr, rows.indices, rows.values, U, V, out
+        self._over(rows, 2 * U.shape[1], sums.residual_sums, given, squares)
+        return out, float(squares.sum())
+
+    def rank_one_moments(
+        self, rows: SparseRows, E: Array, order: NDArray[np.intp], a: Array, b: Array
+    ) -> tuple[Array, Array]:
+        c, d = np.empty(rows.n), np.empty(rows.n)
+        given = rows.indptr, rows.indices, E, order, a, b, c
+        self._over(rows, 4, sums.rank_one_moments, given, d)
+        return c, d
+
+    def rank_one_shift(
+        self, rows: SparseRows, E: Array, order: NDArray[np.intp], change: Array, b: Array
+    ) -> None:
+        self._over(rows, 4, sums.rank_one_shift, (rows.indptr, rows.indices, order, change, b), E)
+
+    def block_product(self, B: Array, X: Floats, out: Floats | None = None) -> Floats:
+        found = np.empty(X.shape, X.dtype) if out is None else out
+        kernel = blocks.block_product if X.ndim == 2 else blocks.block_products
+        work = B.shape[1] * (1 if X.ndim == 2 else X.shape[2])
+        return self._run(kernel, (B, X), found, even_bounds(len(X), work))
+
+    def lower_products(self, L: Array, X: Array) -> Array:
+        bounds = even_bounds(len(X), L.shape[1] * X.shape[2])
+        return self._run(blocks.lower_products, (L, X), np.empty(X.shape), bounds)
+
+    def invert_blocks(self, P: Array) -> tuple[Array, Array]:
+        out, logdet = np.empty(P.shape), np.empty(len(P))
+        self._run(blocks.invert_blocks, (P, out), logdet, _lane_bounds(len(P), _cube(P)))
+        return out, logdet
+
+    def cholesky_blocks(self, P: Array) -> Array:
+        bounds = even_bounds(len(P), _cube(P))
+        return self._run(blocks.cholesky_blocks, (P,), np.empty(P.shape), bounds)
+
+    def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
+        bounds = _lane_bounds(len(h), P.shape[1] * h.shape[1])
+        return self._run(blocks.draw_rows, (P, h, z), np.empty(h.shape), bounds)
+
+    def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
+        bounds = even_bounds(len(C), 2 * C.shape[1])
+        return self._run(moments.second_moments, (F, C), np.empty(C.shape, storage), bounds)
+
+    def precision_blocks(self, tau: float, G: Array, own: Array, lam: Array) -> Array:
+        bounds = even_bounds(len(G), G.shape[1])
+        return self._run(moments.precision_blocks, (tau, G, own, lam), np.empty(G.shape), bounds)
+
+    def expected_trace(self, G: Array, F: Array, C: Array) -> float:
+        bounds = even_bounds(len(G), 4 * G.shape[1])
+        parts = self.over_rows(lambda a, b: moments.expected_trace(G, F, C, a, b), bounds)
+        return float(sum(parts))
+
+    def log_diagonals(self, P: Array, k: int) -> Array:
+        bounds = even_bounds(len(P), 8 * max(1, k))
+        parts = self.over_rows(lambda a, b: moments.log_diagonals(P, k, a, b), bounds)
+        return np.sum(parts, axis=0) if parts else np.zeros(k)
+
+    def inner(self, a: Floats, b: Floats, systems: int) -> Array:
+        A, B = _flat(a), _flat(b)
+        bounds = _vector_bounds(A)
+        out = np.zeros((len(bounds) - 1, A.shape[1]))
+
+        def chunk(c: int) -> None:
+            vectors.inner(A, B, out[c], int(bounds[c]), int(bounds[c + 1]))
+
+        self.map(chunk, range(len(out)))
+        total = out.sum(axis=0)
+        return total.sum(keepdims=True) if systems == 1 else total.reshape(-1, systems).sum(axis=0)
+
+    def advance(self, x: Floats, r: Floats, p: Floats, q: Floats, alpha: Array) -> None:
+        X, R, P, Q = (_flat(v) for v in (x, r, p, q))
+        self._run(vectors.advance, (X, R, P, Q), _wide(alpha, X), _vector_bounds(X))
+
+    def redirect(self, p: Floats, z: Floats, beta: Array, more: Floats | None = None) -> None:
+        P, wide = _flat(p), _wide(beta, _flat(p))
+        if more is None:
+            self._run(vectors.redirect, (P, _flat(z)), wide, _vector_bounds(P))
+        else:
+            self._run(vectors.redirect_sum, (P, _flat(z), _flat(more)), wide, _vector_bounds(P))
+
+    def couple(self, out: Floats, Y: Floats, X: Floats, own: Array, lam: Array) -> None:
+        Yf, Xf, to = _flat(Y), _flat(X), _flat(out)
+        wide = np.repeat(lam, Yf.shape[1] // max(1, len(lam))).astype(out.dtype)
+        self._run(vectors.couple, (Yf, Xf, own, wide), to, _vector_bounds(Yf))
+
+    def local_estimate(
+        self, L: Any, D: Array, lam: Array, z: Array, Qz: Array
+    ) -> tuple[Array, Array]:
+        value, error = np.empty(D.shape), np.empty(D.shape)
+        size = np.minimum(np.diff(L.indptr), local.MAX_NODES)
+        work = len(lam) * (size**3 // 3 + size * (size + z.shape[2])) + size * size
+        given = L.indptr, L.indices, L.data, D, lam, z, Qz, value
+        self._run(local.local_estimate, given, error, chunk_bounds(work))
+        return value, error
+
+    def edge_spread(self, heads: NDArray[Any], tails: NDArray[Any], z: Floats) -> Array:
+        out = np.empty((len(heads), z.shape[1]))
+        bounds = chunk_bounds(np.full(len(heads), z.shape[1] * z.shape[2]))
+        return self._run(local.edge_spread, (heads, tails, z), out, bounds)
+
+    def random(self, seed: Sequence[int]) -> Random:
+        return np.random.default_rng(seed)
+
+    def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        return self._pool.map(function, items)
+
+    def over_rows(self, function: Callable[[int, int], T], bounds: Bounds) -> list[T]:
+        """`function(start, stop)` over consecutive bounds: for passes outside the protocol."""
+        return self._pool.over_rows(function, bounds)
+
+    def _run(self, kernel: Any, given: tuple[Any, ...], out: Any, bounds: Bounds) -> Any:
+        """`kernel(*given, out, start, stop)` over all chunks."""
+        self.over_rows(lambda a, b: kernel(*given, out, a, b), bounds)
+        return out
+
+    def _over(
+        self, rows: SparseRows, work: int, kernel: Any, given: tuple[Any, ...], out: Any
+    ) -> Any:
+        """The same over chunks of rows, where an entry costs `work` operations."""
+        if work not in rows.memo:
+            rows.memo[work] = chunk_bounds((rows.counts + 1) * work)
+        return self._run(kernel, given, out, rows.memo[work])
+
+
+@contextmanager
+def open_backend(n_jobs: int | None = None) -> Iterator[NumbaBackend]:
+    """The back end of this machine; its threads end with the block."""
+    backend = NumbaBackend(n_jobs)
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+def _matrix(rows: SparseRows, values: Array, F: Floats) -> tuple[Any, ...]:
+    return rows.indptr, rows.indices, values, F
+
+
+def _lane_bounds(n: int, work: int) -> Bounds:
+    """Chunks of whole groups of `LANES` blocks: part of a group costs as much as all of it."""
+    groups = even_bounds(-(-n // blocks.LANES), work * blocks.LANES)
+    return np.minimum(groups * blocks.LANES, n)
+
+
+def _cube(P: Array) -> int:
+    """Operations of a factor of one block, about."""
+    return int(P.shape[1] * max(1, int(np.sqrt(P.shape[1]))))
+
+
+def _flat(a: Floats) -> Floats:
+    return a.reshape(len(a), int(np.prod(a.shape[1:])))
+
+
+def _wide(alpha: Array, like: Floats) -> Floats:
+    """α of every entry of a row, in the vectors' own precision."""
+    return np.tile(alpha, like.shape[1] // len(alpha)).astype(like.dtype)
+
+
+def _vector_bounds(a: Floats) -> Bounds:
+    # Short passes: a hand-over is worth tens of thousands of numbers.
+    return even_bounds(len(a), 2 * a.shape[1])

@@ -1,0 +1,361 @@
+"""The only loop: sweeps, the bound, when to drop or add components, and when to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ..backends import Backend, SparseRows
+from ..linalg.engines import Analyses, choose_engine
+from ..linalg.prior import SidePrior, feature_map
+from ..observations import Observations
+from .elbo import elbo
+from .families import posterior_of
+from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .pruning import drop, surplus
+from .rotation import rotate
+from .side import Side
+from .snapshot import Snapshot
+from .start import grow, initial_state
+from .state import State, side_lam, with_nodes
+from .strengths import learn_strengths, shares
+from .updates import FactorUpdate, sweep
+
+Array = NDArray[np.float64]
+
+# A stretch of sweeps is settled when one gains less than this many nats an observation:
+# only then is it fair to ask whether a component is worth its keep.
+PLATEAU = 1e-3
+# Components a fit starts with; more are added while all of them earn their keep.
+FIRST_RANK = 16
+# Sweeps before the strengths of graphs and features are first learned: the factors must
+# have left their random start.
+SETTLE = 3
+# Strengths are learned in every one of the first sweeps, later in one of several, because a step
+# can cost more than a sweep.
+LEARN_ALWAYS = 12
+LEARN_EVERY = 4
+# An estimated bound goes up and down by more than a sweep gains: means over this many sweeps are
+# compared instead.
+WINDOW = 8
+
+
+def run(
+    observations: Observations,
+    rows: SideInput,
+    cols: SideInput,
+    settings: Settings,
+    *,
+    backend: Backend,
+    callback: Callable[[Progress], bool | None] | None = None,
+    start: Start | None = None,
+    resume: Snapshot | None = None,
+    keep: Callable[[Snapshot], None] | None = None,
+    analyses: Analyses | None = None,
+) -> Fit:
+    """Fit the model.
+
+    Parameters
+    ----------
+    observations : Observations
+    rows, cols : SideInput
+    settings : Settings
+    backend : Backend
+    callback : callable, optional
+        Receives a `Progress` after every sweep; True from it ends the fit there.
+    start : Start, optional
+        Go on from there, in its units: components may go, none are added.
+    resume : Snapshot, optional
+        Go on exactly as the fit that left this would have.
+    keep : callable, optional
+        Receives a `Snapshot` before every sweep but the first.
+    analyses : Analyses, optional
+        Symbolic analyses of graphs, shared with other fits.
+
+    Returns
+    -------
+    Fit
+    """
+    if start is None:
+        offset = float(observations.values.mean()) if settings.bias else 0.0
+        scale = root_mean_square(observations.values - offset)
+    else:
+        offset, scale = start.offset, start.scale
+    analyses = analyses or Analyses()
+    # BLAS on many threads may round differently; the back end shares out the work instead.
+    with threadpool_limits(1):
+        sides = [
+            make_side(observations, which, given, settings, backend, analyses, offset, scale)
+            for which, given in enumerate((rows, cols))
+        ]
+        strengths = None if start is None else start.strengths
+        if resume is not None:
+            strengths = resume.rows, resume.cols
+        if strengths is not None:
+            sides = [side.at(own) for side, own in zip(sides, strengths, strict=True)]
+        loop = _Loop(sides[0], sides[1], settings, offset, scale, callback, keep)
+        nodes = [side.prior.n_nodes for side in sides]
+        return loop.run(None if start is None else with_nodes(start.state, *nodes), resume)
+
+
+def root_mean_square(values: Array) -> float:
+    """The data's scale; one for data that is zero throughout."""
+    peak = float(np.abs(values).max())
+    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0
+
+
+def make_side(
+    observations: Observations,
+    which: int,
+    given: SideInput,
+    settings: Settings,
+    backend: Backend,
+    analyses: Analyses,
+    offset: float = 0.0,
+    scale: float = 1.0,
+) -> Side:
+    """Rows (0) or columns (1) as a fit starts with them."""
+    view = (observations.by_row, observations.by_col)[which]
+    entries = SparseRows(
+        view.indptr,
+        view.indices,
+        (view.values - offset) / scale,
+        backend,
+        storage=np.float32 if settings.single else np.float64,
+    )
+    strengths = given.first_strengths(settings.learn)
+    precision = given.stack.precision(strengths.graphs, strengths.ridge)
+    engine = choose_engine(
+        settings.engine,
+        precision,
+        settings.family,
+        min(settings.rank, FIRST_RANK) + bool(settings.bias),
+        backend,
+        settings.seed * 2 + which,
+        features=0 if given.features is None else max(given.features.nnz, 1),
+        learn=settings.learn,
+        analyses=analyses,
+    )
+    side = Side(
+        entries,
+        engine.prepare(precision),
+        engine,
+        given.stack,
+        None if given.features is None else feature_map(given.features, backend),
+        strengths,
+        not posterior_of(settings.family).ties_rows,
+        (lambda: observations.col_order) if which else None,
+    )
+    return side if given.features is None else side.at(strengths)
+
+
+class _Loop:
+    """One fit under way: its sides, the state after the last sweep, and its traces."""
+
+    def __init__(
+        self,
+        rows: Side,
+        cols: Side,
+        settings: Settings,
+        offset: float,
+        scale: float,
+        callback: Callable[[Progress], bool | None] | None,
+        keep: Callable[[Snapshot], None] | None,
+    ) -> None:
+        self.rows, self.cols, self.settings = rows, cols, settings
+        self.offset, self.scale = offset, scale
+        self.callback, self.keep = callback, keep
+        self.posterior = posterior_of(settings.family)
+        self.n_observed = rows.n_observed
+        # The bound of the data itself, not of the data over its scale.
+        self.shift = -self.n_observed * float(np.log(scale))
+        self.trace: list[float] = []
+        self.ranks: list[int] = []
+        self.steps: list[int] = []
+        self.unsolved = 0
+        self.started = time.perf_counter()
+        self.swept: State | None = None
+        # What the latest covariances were made from: λ and the priors may move on before the end.
+        self.made_from: list[tuple[Array, SidePrior, Array]] = []
+        self.stopped = False
+        self.snapshot: Snapshot | None = None
+
+    def run(self, start: State | None = None, resume: Snapshot | None = None) -> Fit:
+        settings = self.settings
+        if resume is not None:
+            self.trace, self.ranks = list(resume.trace), list(resume.ranks)
+            state, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
+        else:
+            state, self.may_grow = start or self._first_state(), start is None
+        converged = interrupted = False
+        try:
+            for number in range(len(self.trace), settings.max_sweeps):
+                last_sweep = number + 1 == settings.max_sweeps
+                state, converged = self._step(state, number, last_sweep)
+                if converged or self.stopped:
+                    break
+                if not last_sweep:
+                    self._leave_snapshot(state)
+        except KeyboardInterrupt:
+            if self.swept is None:
+                raise
+            interrupted = True
+        return self._fit(converged, interrupted)
+
+    def _fit(self, converged: bool = False, interrupted: bool = False) -> Fit:
+        assert self.swept is not None
+        return Fit(
+            self.swept,
+            self.offset,
+            self.scale,
+            tuple(self.trace),
+            tuple(self.ranks),
+            converged,
+            interrupted,
+            self.stopped,
+            _finished(self.rows, self.swept.rows.mean, *self.made_from[0]),
+            _finished(self.cols, self.swept.cols.mean, *self.made_from[1]),
+            None if converged else self.snapshot,
+            tuple(self.steps),
+            self.unsolved,
+        )
+
+    def _first_state(self) -> State:
+        settings = self.settings
+        rank = min(settings.rank, FIRST_RANK)
+        return initial_state(
+            self.rows, self.cols, settings.family, rank, settings.seed, bool(settings.bias)
+        )
+
+    def _leave_snapshot(self, state: State) -> None:
+        self.snapshot = Snapshot(
+            state,
+            self.rows.strengths,
+            self.cols.strengths,
+            tuple(self.trace),
+            tuple(self.ranks),
+            self.may_grow,
+        )
+        if self.keep is not None:
+            self.keep(self.snapshot)
+
+    def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:
+        settings = self.settings
+        if number:
+            state = rotate(state, settings.prior)
+        before = state
+        state, U, V = sweep(settings.family, self.rows, self.cols, settings.prior, state)
+        self._hold(before, state, U, V)
+        gain = self._record(state, number)
+        if last_sweep or self.stopped:
+            return state, False
+        if self._learning_is_due(number, gain):
+            self._learn(state, U, V)
+        if gain > PLATEAU * self.n_observed:
+            return state, False
+        changed = self._reshape(state, U, V, number)
+        if changed is not None:
+            return changed, False
+        return state, self._is_over(gain)
+
+    def _learn(self, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
+        jobs = (
+            (self.rows, U, side_lam(state, "rows").mean),
+            (self.cols, V, side_lam(state, "cols").mean),
+        )
+        # Factors of one side's prior run on one thread each: both sides at once.
+        self.rows, self.cols = self.rows.backend.map(
+            lambda job: learn_strengths(*job) if job[0].can_learn else job[0], jobs
+        )
+
+    def _learning_is_due(self, number: int, gain: float) -> bool:
+        """Every sweep while strengths move fast, then now and then, and before the fit may end."""
+        if not self.settings.learn or number + 1 < SETTLE:
+            return False
+        return number < LEARN_ALWAYS or number % LEARN_EVERY == 0 or gain <= self._target()
+
+    def _is_over(self, gain: float) -> bool:
+        """Whether another sweep would gain too little, as far as the bound can tell."""
+        if not self.is_estimated:
+            return gain <= self._target() and (not self.settings.learn or self._was_still())
+        if len(self.ranks) < 2 * WINDOW or len(set(self.ranks[-2 * WINDOW :])) > 1:
+            return False
+        late, early = self.trace[-WINDOW:], self.trace[-2 * WINDOW : -WINDOW]
+        return float(np.mean(late) - np.mean(early)) <= WINDOW * self._target()
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the bound has log-determinants from draws, not only those of the prior."""
+        engines = {side.engine.name for side in (self.rows, self.cols)}
+        return self.posterior.uses_engine and "monte_carlo" in engines
+
+    def _was_still(self) -> bool:
+        """Whether the sweep before the last gained too little as well, so strengths were asked."""
+        still = len(self.ranks) > 2 and len(set(self.ranks[-3:])) == 1
+        return still and self.trace[-2] - self.trace[-3] <= self._target()
+
+    def _target(self) -> float:
+        """The gain below which the fit ends."""
+        return self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
+
+    def _hold(self, before: State, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
+        self.swept, self.made_from = state, []
+        for name, side, update in (("rows", self.rows, U), ("cols", self.cols, V)):
+            data = self.posterior.data_precision(update.sums.grams, update.weighting.tau)
+            self.made_from.append((data, side.prior, side_lam(before, name).mean))
+        self.steps.append(U.steps + V.steps)
+        self.unsolved = (not U.converged) + (not V.converged)
+
+    def _record(self, state: State, number: int) -> float:
+        bound = elbo(state, self.rows, self.cols, self.settings.prior) + self.shift
+        same_rank = bool(self.ranks) and self.ranks[-1] == state.rank
+        gain = bound - self.trace[-1] if same_rank else np.inf
+        self.trace.append(bound)
+        self.ranks.append(state.rank)
+        if self.callback is not None:
+            noise = self.scale / float(np.sqrt(state.tau.mean))
+            seconds = time.perf_counter() - self.started
+            where = number + 1, bound, gain, self._target(), state.rank, noise, seconds
+            self.stopped = bool(self.callback(Progress(*where, state, self._fit)))
+        return gain
+
+    def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
+        """The state with components dropped or added, or None where neither is due."""
+        settings = self.settings
+        dead = surplus(state, self.rows, self.cols, settings.prior, U, V)
+        if dead.any():
+            self.may_grow = False
+            return drop(state, dead, settings.prior, self.n_observed, V)
+        if self.may_grow and state.rank < settings.rank:
+            return grow(state, min(2 * state.rank, settings.rank), number)
+        return None
+
+
+def _finished(
+    side: Side, mean: Array, data_precision: Array, used: SidePrior, lam: Array
+) -> FittedSide:
+    """What a fit leaves of a side; mean (n_nodes, k) are its means."""
+    assert side.stack is not None
+    graphs, ridge = shares(side)
+    share, weights, prior = float("nan"), np.empty((0, mean.shape[1])), side.prior
+    if prior.features is not None:
+        weights = np.ascontiguousarray(prior.feature_weights(mean))
+        explained = prior.features.forward(weights)
+        share = float((explained**2).sum() / max((mean[: len(explained)] ** 2).sum(), 1e-300))
+    return FittedSide(
+        side,
+        side.stack,
+        side.strengths,
+        mean.shape[1],
+        graphs,
+        ridge,
+        share,
+        weights,
+        data_precision,
+        used,
+        lam,
+    )

@@ -1,1 +1,0 @@
-"""The few loops that cost time, on plain arrays, and their plain NumPy twins."""

@@ -1,0 +1,45 @@
+"""Gamma distributions: what q says of precisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma distributions by shape and rate; arrays hold one each.
+
+    Attributes
+    ----------
+    shape, rate : ndarray of shape (k,) or ()
+    """
+
+    shape: Array
+    rate: Array
+
+    @property
+    def mean(self) -> Array:
+        """⟨x⟩ = shape / rate."""
+        return self.shape / self.rate
+
+    @property
+    def mean_log(self) -> Array:
+        """⟨ln x⟩."""
+        return digamma(self.shape) - np.log(self.rate)
+
+    def divergence(self, shape: float, rate: float) -> Array:
+        """KL(q ‖ Gamma(shape, rate)) of each entry."""
+        return (
+            (self.shape - shape) * digamma(self.shape)
+            - gammaln(self.shape)
+            + gammaln(shape)
+            + shape * (np.log(self.rate) - log(rate))
+            + self.shape * (rate - self.rate) / self.rate
+        )

@@ -1,0 +1,94 @@
+"""Features with their weights as nodes: (U, B) has the sparse precision
+
+    K = [[ L, −L F ], [ −Fᵀ L, A ]],    A = Fᵀ L F + β I,    log|K| = log|L| + p log β.
+
+The p rows of B are nodes like any other, without observations, and every solve treats U and B at
+once: exact for a posterior that keeps their correlation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ...backends.base import Random
+from .core import FeatureCore, feature_core
+from .features import FeatureMap, FeaturePrior
+from .graph import GraphPrior
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NodesPrior(FeaturePrior):
+    """K over the n rows and the p features.
+
+    Attributes
+    ----------
+    node_diagonal : ndarray of shape (p,)
+        diag A.
+    core : FeatureCore
+        A preconditioner for A.
+    log_det : float
+        log|K|.
+    """
+
+    node_diagonal: Array
+    core: FeatureCore
+    log_det: float
+
+    @property
+    def n_nodes(self) -> int:
+        """Rows and features."""
+        return self.graph.n_nodes + self.features.p
+
+    @property
+    def rows_diagonal(self) -> Array:
+        """diag K of the rows, shape (n,)."""
+        return self.graph.rows_diagonal
+
+    def node_logs(self, lam: Array) -> Array:
+        """Σ_f log(K_ff λ_r) over the features, shape (k,)."""
+        return np.log(self.node_diagonal).sum() + len(self.node_diagonal) * np.log(lam)
+
+    def product(self, X: Array) -> Array:
+        """K X for X (n + p, w), in X's precision."""
+        F, n, out = self.features, self.graph.n_nodes, np.empty_like(X)
+        U, B = X[:n], X[n:]
+        P = self.backend.affine_sums(F.by_node, B, np.ones(n), U, -1.0)
+        Y = self.graph.product(P, out=out[:n])
+        beta = np.full(F.p, self.beta)
+        self.backend.affine_sums(F.by_feature, Y, beta, B, -1.0, out=out[n:])
+        return out
+
+    def neighbours(self, X: Array) -> Array:
+        """(K − diag K) X."""
+        out = self.product(X)
+        diagonal = np.concatenate((self.rows_diagonal, self.node_diagonal))
+        out -= diagonal[:, None].astype(X.dtype) * X
+        return out
+
+    def noise(self, rng: Random, count: int) -> Array:
+        """Draws of N(0, K), shape (n + p, count)."""
+        return np.concatenate(self._joint_noise(rng, count))
+
+    def feature_weights(self, X: Array, noise: Array | None = None) -> Array:
+        """The B in X (n + p, w), which needs no noise of its own, (p, w)."""
+        return X[self.graph.n_nodes :]
+
+
+def nodes_prior(
+    graph: GraphPrior, features: FeatureMap, beta: float, LF: sp.csr_array
+) -> NodesPrior:
+    """The prior at one strength; LF is L F."""
+    diagonal = np.asarray((features.matrix * LF).sum(axis=0)).ravel() + beta
+
+    def explained(X: Array) -> Array:
+        return features.backward(graph.product(features.forward(X)))
+
+    core = feature_core(explained, diagonal, beta, graph.backend)
+    log_det = graph.log_det + features.p * float(np.log(beta))
+    return NodesPrior(graph, features, beta, diagonal, core, log_det)

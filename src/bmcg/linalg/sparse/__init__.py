@@ -1,0 +1,1 @@
+"""Sparse Cholesky factors and selected inverses, on the host alone."""

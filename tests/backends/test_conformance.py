@@ -1,0 +1,227 @@
+"""Every back end does what the reference does, operation by operation, and through a whole fit."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bmcg import Observations
+from bmcg.backends import NumbaBackend, ReferenceBackend, SparseRows
+from bmcg.backends.base import Backend
+from bmcg.backends.numba import threads
+from bmcg.backends.packed import outer_packed, pack, packed_diagonal, unpack
+from bmcg.graphs import chain_graph
+from bmcg.graphs.precision import graph_precision, stack_graphs
+from bmcg.inference.fit import Settings, SideInput
+from bmcg.inference.variational import run
+
+OPERATIONS = sorted(
+    name for name, _ in inspect.getmembers(Backend, inspect.isfunction) if name[0] != "_"
+)
+# What is checked here: every operation of the protocol but these, which have tests of their own.
+ELSEWHERE = {"random", "map"}
+BACKENDS = {"one thread": lambda: NumbaBackend(1), "three threads": lambda: NumbaBackend(3)}
+M, N = 37, 23
+
+
+def rows_on(backend, seed=0, density=0.4, m=M, n=N):
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array(sp.random_array((m, n), density=density, format="csr", rng=rng))
+    X.data = rng.normal(size=X.nnz)
+    return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, backend)
+
+
+def calls(name, k, density, kind):
+    """Arguments of one operation, as a function of the rows on a back end."""
+    rng = np.random.default_rng(k)
+    F, U = rng.normal(size=(N, k)).astype(kind), rng.normal(size=(M, k)).astype(kind)
+    width = k * (k + 1) // 2
+    A = rng.normal(size=(M, k, k + 2))
+    P, S, G = pack(A @ A.transpose(0, 2, 1)), rng.normal(size=(N, width)), rng.random((M, width))
+    weights = rng.gamma(1.0, size=int(np.diff(rows_on(None, density=density).indptr).sum()))
+    own, lam, order = rng.random(M), rng.random(k), rng.permutation(len(weights))
+    many = rng.normal(size=(M, k, 9)).astype(kind)
+    z, L = rng.normal(size=(M, k, 4)), graph_precision(chain_graph(M), 0.1)
+    x, r, p, q = (rng.normal(size=(M, k, 3)).astype(kind) for _ in range(4))
+    heads, tails = L.heads, L.tails
+    found = {
+        "row_sums": lambda on: [(on, S.astype(kind)), (on, S, weights)],
+        "weighted_sums": lambda on: [(on, F), (on, F, weights)],
+        "affine_sums": lambda on: [(on, F, own, U, -0.7)],
+        "gram_and_sums": lambda on: [(on, F), (on, F, weights)],
+        "gram_product": lambda on: [(on, F, U)],
+        "entry_products": lambda on: [(on, U, F)],
+        "squared_error": lambda on: [(on, U, F), (on, U, F, weights)],
+        "residual_sums": lambda on: [(on, U, F)],
+        "rank_one_moments": lambda on: [(on, weights.copy(), order, own, F[:, 0].copy())],
+        "rank_one_shift": lambda on: [(on, weights.copy(), order, own, F[:, 0].copy())],
+        "block_product": lambda on: [(P, U), (P, many), (P, many[:, :, :3].copy())],
+        "lower_products": lambda on: [(P, many)],
+        "invert_blocks": lambda on: [(P,)],
+        "cholesky_blocks": lambda on: [(P,), (0.0 * P,)],
+        "draw_rows": lambda on: [(P, U, U[::-1].copy())],
+        "second_moments": lambda on: [(U, G), (U, G, np.float32)],
+        "precision_blocks": lambda on: [(0.7, G, own, lam)],
+        "expected_trace": lambda on: [(G, U, P)],
+        "log_diagonals": lambda on: [(np.exp(G), k)],
+        "inner": lambda on: [(x, r, 3), (x, r, 1)],
+        "advance": lambda on: [(x.copy(), r.copy(), p, q, np.arange(3.0))],
+        "redirect": lambda on: [(x.copy(), r, np.arange(3.0)), (x.copy(), r, np.ones(1), q)],
+        "couple": lambda on: [
+            (x.copy(), r.reshape(M, -1), p, own, lam),
+            (U.copy(), U, U, own, lam),
+        ],
+        "local_estimate": lambda on: [(L, own[:, None] * lam, lam, z, 0.3 * z)],
+        "edge_spread": lambda on: [(heads, tails, z)],
+    }
+    return found[name]
+
+
+def outcome(backend, name, arguments):
+    """What an operation returns, and the arrays that it may have written to."""
+    found = getattr(backend, name)(*arguments)
+    return found if found is not None else arguments[:2]
+
+
+def checked(name):
+    kinds = [np.float64]
+    if name in {"weighted_sums", "affine_sums", "block_product", "inner", "advance", "redirect"}:
+        kinds.append(np.float32)
+    return [(name, kind) for kind in kinds]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("k", [1, 2, 5, 13])
+@pytest.mark.parametrize(
+    ("name", "kind"), [c for name in OPERATIONS if name not in ELSEWHERE for c in checked(name)]
+)
+def test_the_operation_is_that_of_the_reference(name, kind, k, backend, monkeypatch):
+    monkeypatch.setattr(threads, "EVEN_WORK", 200)  # several chunks of so few numbers
+    monkeypatch.setattr(threads.chunk_bounds, "__defaults__", (500,))
+    tol = 1e-9 if kind is np.float64 else 2e-4
+    for density in (0.02, 0.5, 1.0):
+        fast, plain = BACKENDS[backend](), ReferenceBackend()
+        made = calls(name, k, density, kind)
+        ours = made(rows_on(fast, density=density))
+        theirs = made(rows_on(plain, density=density))
+        for mine, other in zip(ours, theirs, strict=True):
+            got, want = outcome(fast, name, mine), outcome(plain, name, other)
+            both = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+            for a, b in both:
+                if isinstance(a, SparseRows):
+                    a, b = mine[1], other[1]
+                np.testing.assert_allclose(a, b, rtol=tol, atol=tol, equal_nan=True)
+                assert np.asarray(a).dtype == np.asarray(b).dtype
+        fast.close()
+
+
+@pytest.mark.parametrize("make", [ReferenceBackend, lambda: NumbaBackend(1)])
+def test_rows_of_any_length_are_summed_with_their_weights(make):
+    """Short and long rows take different ways; a weight of two is the entry twice."""
+    backend, rng = make(), np.random.default_rng(0)
+    for n in (5, 60, 300):
+        rows = rows_on(backend, n=n, density=0.8)
+        F, w = rng.normal(size=(n, 4)), rng.integers(0, 3, len(rows.values)).astype(float)
+        at = np.repeat(np.arange(M), rows.counts)
+        G, h = backend.gram_and_sums(rows, F, w)
+        moments = outer_packed(F)[rows.indices]
+        want = np.stack([(w[at == i, None] * moments[at == i]).sum(axis=0) for i in range(M)])
+        np.testing.assert_allclose(G, want, atol=1e-9)
+        x = (w * rows.values)[:, None] * F[rows.indices]
+        np.testing.assert_allclose(
+            h, np.stack([x[at == i].sum(axis=0) for i in range(M)]), atol=1e-9
+        )
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    F = np.random.default_rng(0).normal(size=(400, 9))
+    found = []
+    for n_jobs in (1, 2, 3, 7):
+        backend = NumbaBackend(n_jobs)
+        rows = rows_on(backend, m=3000, n=400, density=0.2)
+        found.append((*backend.gram_and_sums(rows, F), backend.weighted_sums(rows, F)))
+        assert all(len(bounds) > 3 for bounds in rows.memo.values())
+        backend.close()
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("make", [ReferenceBackend, lambda: NumbaBackend(1)])
+def test_a_block_that_is_not_positive_definite_is_reported(make):
+    P = pack(np.array([[[1.0, 2.0], [2.0, 1.0]], [[2.0, 0.0], [0.0, 3.0]]]))
+    _, logdet = make().invert_blocks(P)
+    assert np.isnan(logdet[0])
+    assert logdet[1] == pytest.approx(np.log(6.0))
+
+
+def test_packing_and_unpacking_are_inverse():
+    A = np.random.default_rng(0).normal(size=(4, 6, 6))
+    A = A + A.transpose(0, 2, 1)
+    np.testing.assert_array_equal(unpack(pack(A)), A)
+    np.testing.assert_array_equal(pack(A)[:, packed_diagonal(6)], np.diagonal(A, axis1=1, axis2=2))
+
+
+class Counting:
+    """A toy back end: the reference, with every call counted."""
+
+    def __init__(self):
+        self.plain, self.counts, self.name = ReferenceBackend(), {}, "counting"
+
+    def __getattr__(self, name):
+        operation = getattr(self.plain, name)
+
+        def counted(*arguments, **options):
+            self.counts[name] = self.counts.get(name, 0) + 1
+            return operation(*arguments, **options)
+
+        return counted
+
+
+def small_fit(backend, family, engine="auto", features=None):
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(24, 2)), axis=0) @ rng.normal(size=(2, 15))
+    X[rng.random(X.shape) < 0.4] = np.nan
+    rows = SideInput(stack_graphs([chain_graph(24)], 24, ["chain"]), 0.1, features)
+    cols = SideInput(stack_graphs([], 15), 1.0)
+    settings = Settings(family=family, engine=engine, rank=4, max_sweeps=6, learn=True, bias=True)
+    return run(Observations.from_any(X), rows, cols, settings, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("family", "engine"),
+    [("row", "auto"), ("column", "dense"), ("column", "monte_carlo"), ("joint", "monte_carlo")],
+)
+def test_a_toy_back_end_runs_a_whole_fit(family, engine):
+    toy = Counting()
+    found = small_fit(toy, family, engine)
+    want = small_fit(NumbaBackend(1), family, engine)
+    np.testing.assert_allclose(found.trace, want.trace, rtol=1e-7)
+    assert sum(toy.counts.values()) > 100
+    assert {"precision_blocks", "invert_blocks", "weighted_sums"} <= set(toy.counts)
+
+
+def test_a_toy_back_end_runs_a_fit_with_features():
+    F = sp.csr_array(np.random.default_rng(1).normal(size=(24, 3)))
+    toy = Counting()
+    traces = [small_fit(on, "joint", "auto", F).trace for on in (toy, NumbaBackend(1))]
+    # Draws in single precision, solved to two digits.
+    np.testing.assert_allclose(*traces, rtol=1e-3)
+    assert toy.counts["affine_sums"] > 10
+
+
+def test_only_back_ends_know_of_numba_and_threads():
+    """The sparse factors on the host aside: `inference`, `linalg` and the rest are told nothing."""
+    import re
+    from pathlib import Path
+
+    import bmcg
+
+    for room in ("inference", "linalg", "likelihoods", "baselines", "posterior"):
+        for path in (Path(bmcg.__file__).parent / room).rglob("*.py"):
+            if "sparse" not in path.parts:
+                text = path.read_text()
+                assert not re.search(r"numba|concurrent|ThreadPool|chunk_bounds", text), path
