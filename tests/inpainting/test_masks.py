@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bmcg.inference import run as loop
+from bmcg.inference import variational as loop
 from bmcg.inpainting import inpaint
 from bmcg.inpainting.files import read_mask
 
