@@ -71,3 +71,17 @@ def test_standard_input_is_one_table_and_models_are_files(fitted, pairs, tmp_pat
     assert "one table" in refused(*two, stdin=b"")
     assert "name a file" in refused("fit", "-", *FIT, "-o", "-", stdin=b"")
     assert "name a file" in refused("predict", "-", pairs, "-o", "-", stdin=b"")
+
+
+def test_impute_fills_from_pipe_to_pipe(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.add.outer(np.arange(12.0), rng.standard_normal(4))
+    lines = [",".join(f"{x:.2f}" for x in row) for row in X]
+    lines[3] = "," + lines[3].split(",", 1)[1]
+    data = ("\n".join(["a,b,c,d", *lines]) + "\n").encode()
+    (tmp_path / "d.csv").write_bytes(data)
+    assert call("impute", tmp_path / "d.csv", "-o", tmp_path / "out.csv").code == 0
+    ended = call("impute", "-", "-o", "-", stdin=data)
+    assert ended.code == 0, ended.err
+    assert ended.out == (tmp_path / "out.csv").read_text()
+    assert "standard output: 1 of 48 values filled" in ended.err

@@ -216,7 +216,7 @@ def test_unknown_nodes_are_named_and_may_be_ignored(tmp_path):
     command = ("impute", path, "-o", tmp_path / "out.csv", "--col-graph", edges)
     message = refused(*command)
     assert "'nowhere'" in message
-    assert "--ignore-unknown" in message
+    assert "--unknown-nodes ignore" in message
     assert call(*command, "--ignore-unknown").code == 0
 
 

@@ -43,7 +43,7 @@ def impute(
         typer.Argument(
             metavar="TABLE",
             help="A wide table (.csv, .tsv, .parquet), genotypes (.vcf, .vcf.gz, .bcf, .bed "
-            "with .bim and .fam) or AnnData (.h5ad).",
+            "with .bim and .fam) or AnnData (.h5ad), or - for a table from standard input.",
             show_default=False,
         ),
     ],
@@ -90,6 +90,7 @@ def impute(
             show_default=False,
         ),
     ] = None,
+    format: o.Format = o.TableFormat.csv,
     delimiter: o.Delimiter = None,
     decimal: Annotated[
         str | None,
@@ -99,9 +100,14 @@ def impute(
     col_graph: ImputeGraph = None,
     row_chain: o.RowChain = False,
     col_chain: o.ColChain = False,
+    unknown_nodes: Annotated[
+        o.UnknownNodes,
+        typer.Option(
+            help="Nodes of an edge list that the table lacks: refuse them, or ignore their edges."
+        ),
+    ] = o.UnknownNodes.error,
     ignore_unknown: Annotated[
-        bool,
-        typer.Option("--ignore-unknown", help="Leave out edges to nodes that the table lacks."),
+        bool, typer.Option("--ignore-unknown", hidden=True, help="--unknown-nodes ignore.")
     ] = False,
     scale: Annotated[
         o.Decision,
@@ -175,7 +181,9 @@ def impute(
     `bmcg impute cells.h5ad --denoise --row-graph obsp:connectivities -o denoised.h5ad`
     """
     from .impute_check import Alike, Files, Reading
+    from .impute_pipes import piped
     from .impute_work import impute as work
+    from .outcome import UserError
     from .tables import Dialect
 
     files = Files(
@@ -196,7 +204,7 @@ def impute(
         time_format=time_format,
         skip=tuple(skip or ()),
         marks=tuple(missing or ()),
-        dialect=Dialect(delimiter=delimiter),
+        dialect=Dialect(format.value, delimiter),
         decimal=decimal,
         floats=floats,
         fit_outliers=outliers is Outliers.fit,
@@ -206,7 +214,10 @@ def impute(
         zeros_missing=zeros_missing,
         denoise=denoise,
     )
-    alike = Alike(row_chain, col_chain, ignore_unknown)
+    ignore = ignore_unknown or unknown_nodes is o.UnknownNodes.ignore
+    if unknown_nodes is o.UnknownNodes.add:
+        raise UserError("--unknown-nodes add: a table that is filled has no rows to add")
+    alike = Alike(row_chain, col_chain, ignore)
     parameters = {
         "rank": rank,
         "posterior": posterior.value,
@@ -215,4 +226,5 @@ def impute(
         "n_jobs": jobs,
         "verbose": verbose,
     }
-    work(files, reading, alike, scale.parameter, level, parameters)
+    with piped(files, format.value) as named:
+        work(named, reading, alike, scale.parameter, level, parameters)

@@ -27,6 +27,7 @@ class Files:
     checkpoint: Path | None
     resume: bool
     force: bool
+    to_pipe: bool = False
 
     @property
     def written(self) -> dict[str, Path]:

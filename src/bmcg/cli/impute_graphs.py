@@ -20,7 +20,7 @@ from .outcome import UserError
 from .tables import Dialect
 from .times import parse_times
 
-ADVICE = "pass --ignore-unknown to leave such edges out"
+ADVICE = "pass --unknown-nodes ignore to leave such edges out"
 
 
 def find_graphs(

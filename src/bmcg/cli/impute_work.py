@@ -26,7 +26,7 @@ from .compiling import announced_compilation
 from .impute_check import Alike, Files, Reading, check
 from .impute_graphs import find_graphs
 from .names import as_whole_numbers
-from .outcome import UserError, end_if_interrupted, say, spoken_warnings, wrote
+from .outcome import STANDARD, UserError, done, end_if_interrupted, say, spoken_warnings, wrote
 from .tables import write_table
 
 # Most components of a table; what genotypes may use follows from their number and the memory.
@@ -79,7 +79,8 @@ def _fill(
     else:
         filled, model = _entries(source, graphs, files, reading, scale, parameters)
     source.write(files.output, filled)
-    wrote(files.output)
+    if not files.to_pipe:
+        wrote(files.output)
     if files.std is not None:
         source.write_std(files.std, filled)
         wrote(files.std)
@@ -91,7 +92,8 @@ def _fill(
     found = "nothing is missing" if model is None else _rank(model)
     if model is None and np.isnan(source.values).any():
         found = "what is missing cannot be filled"
-    typer.echo(f"{files.output}: {len(filled)} of {source.values.size} values filled, {found}")
+    where = STANDARD if files.to_pipe else files.output
+    done(where, f"{len(filled)} of {source.values.size} values filled, {found}")
     return model
 
 

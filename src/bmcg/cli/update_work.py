@@ -48,7 +48,7 @@ def update_model(
     wrote(output)
     done(
         output,
-        f"{len(new)} entries more, {model.shape_[0]} x {model.shape_[1]}, rank {model.rank_}, "
-        f"{model.n_sweeps_} sweeps, {model.stop_reason_}",
+        f"{len(model.seen_.indices)} entries, {model.shape_[0]} x {model.shape_[1]}, "
+        f"rank {model.rank_}, {model.n_sweeps_} sweeps, {model.stop_reason_}",
     )
     end_if_interrupted(model)
