@@ -81,7 +81,8 @@ def test_completed_matrix_carries_the_labels_and_can_be_fitted_again(fitted, tmp
     assert found.columns == ["user", *(f"i{j:02d}" for j in range(8))]
     assert found["user"].to_list() == list(range(1, 13))
     model = load_model(fitted)
-    expected = model.row_factors_ @ model.col_factors_.T
+    expected = model.row_factors_ @ model.col_factors_.T + model.row_bias_[:, None]
+    expected += model.col_bias_ + model.offset_
     np.testing.assert_allclose(found.drop("user").to_numpy(), expected, atol=1e-12)
     again = tmp_path / "again.safetensors"
     code = call("fit", out, "--wide", "--row", "user", "--max-sweeps", "5", "-o", again).code

@@ -113,7 +113,14 @@ class BMCG(CallbackSupport, ServingModel):
         ⟨λ⟩, in units of the data over its root mean square.
     row_factors_ : ndarray of shape (m, rank_)
     col_factors_ : ndarray of shape (n, rank_)
-        Posterior means; row_factors_ @ col_factors_.T is the completed matrix.
+        Posterior means, in the data's units.
+    row_bias_ : ndarray of shape (m,)
+    col_bias_ : ndarray of shape (n,)
+        What every entry of a row, and of a column, has besides; zero without biases.
+    offset_ : float
+        What every entry starts from; zero without biases. The completed matrix, before the range
+        of values, is
+        ``row_factors_ @ col_factors_.T + row_bias_[:, None] + col_bias_ + offset_``.
     selection_ : Selection
         What was tried, each verdict with its figures, and which fit the model holds.
     elbo_trace_ : ndarray of shape (n_sweeps_,)
@@ -361,12 +368,27 @@ class BMCG(CallbackSupport, ServingModel):
     @property
     def row_factors_(self) -> Array:
         """Posterior means of the rows' factors, in the data's units, shape (m, rank_)."""
-        return np.sqrt(self._learned.scale) * self._learned.rows.factors.mean
+        return np.sqrt(self._learned.scale) * self._learned.rows.factors.mean[:, : self.rank_]
 
     @property
     def col_factors_(self) -> Array:
         """Posterior means of the columns' factors, in the data's units, shape (n, rank_)."""
-        return np.sqrt(self._learned.scale) * self._learned.cols.factors.mean
+        return np.sqrt(self._learned.scale) * self._learned.cols.factors.mean[:, : self.rank_]
+
+    @property
+    def row_bias_(self) -> Array:
+        """Posterior means of the rows' biases, shape (m,); zero without biases."""
+        return self._learned.scale * self._learned.rows.bias
+
+    @property
+    def col_bias_(self) -> Array:
+        """Posterior means of the columns' biases, shape (n,); zero without biases."""
+        return self._learned.scale * self._learned.cols.bias
+
+    @property
+    def offset_(self) -> float:
+        """What every entry starts from; zero without biases."""
+        return self._learned.offset
 
     @property
     def n_sweeps_(self) -> int:

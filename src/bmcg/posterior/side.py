@@ -66,6 +66,12 @@ class SidePosterior:
         """Columns that are not constant."""
         return np.flatnonzero(self.mask)
 
+    @property
+    def bias(self) -> Array:
+        """Means of the side's bias, its last free column, shape (n,); zero without biases."""
+        mean = self.factors.mean
+        return mean[:, self.free[-1]] if self.constant >= 0 else np.zeros(len(mean))
+
     def prior(self, backend: Backend) -> SidePrior:
         """K, with the features' weights as nodes; its log-determinant is left out."""
         bare = graph_prior(self.precision, 0.0, backend)
