@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .labels import Labels, as_label_array, factorise
+from .long import ADVICE, refuse_long
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,10 @@ class WideTable:
     def read(cls, frame: Any) -> Self:
         """Read a wide frame of numbers."""
         table = eager(frame, "X")
+        refuse_long(table)
         columns = [_column(table.get_column(name), name) for name in table.columns]
         values = np.column_stack(columns) if columns else np.empty((len(table), 0))
-        cols = Labels(as_label_array(list(table.columns)), "column", _name(frame.columns))
+        cols = _axis_labels(frame.columns, list(table.columns), "column")
         return cls(values, row_index(frame), cols, str(table.implementation.value))
 
 
@@ -107,7 +109,7 @@ def row_index(frame: Any) -> Labels | None:
     """Names of a frame's rows, where its library knows such."""
     table = nw.from_native(frame, eager_only=True, pass_through=True)
     index = nw.maybe_get_index(table) if isinstance(table, nw.DataFrame) else None
-    return None if index is None else Labels(as_label_array(index), "row", _name(index))
+    return None if index is None else _axis_labels(index, index, "row")
 
 
 def wide_frame(matrix: NDArray[np.float64], rows: Labels | None, cols: Labels, backend: str) -> Any:
@@ -119,11 +121,10 @@ def wide_frame(matrix: NDArray[np.float64], rows: Labels | None, cols: Labels, b
     frame = nw.from_dict(data, backend=cast(Any, backend)).to_native()
     if hasattr(frame, "index") and hasattr(frame, "columns"):
         for axis, labels in enumerate((rows, cols)):
-            if labels is not None:
-                # A list of tuples becomes a hierarchical index, an array of them would not.
-                names = labels.values
-                names = names.tolist() if names.dtype.kind == "O" else names
-                frame = frame.set_axis(names, axis=axis)
+            if labels is not None and labels.native is not None:
+                frame = frame.set_axis(labels.native, axis=axis)
+            elif labels is not None:
+                frame = frame.set_axis(_axis(labels, frame), axis=axis)
                 frame = frame if labels.name is None else frame.rename_axis(labels.name, axis=axis)
         return frame
     named: dict[str, Any] = dict(zip(map(str, cols.values), matrix.T, strict=True))
@@ -163,7 +164,28 @@ def eager(frame: Any, argument: str) -> nw.DataFrame[Any]:
 def _column(column: nw.Series[Any], name: Any, argument: str = "X") -> NDArray[np.float64]:
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return column.cast(nw.Float64).to_numpy()
-    return numeric(column, f"{argument}: column {name!r}")
+    try:
+        return numeric(column, f"{argument}: column {name!r}")
+    except ValueError as error:
+        if argument != "X":
+            raise
+        raise ValueError(f"{error}; {ADVICE}") from None
+
+
+def _axis_labels(axis: Any, names: Any, side: str) -> Labels:
+    """Labels of one axis of a frame, which remember the index that they were."""
+    if not hasattr(axis, "dtype"):
+        return Labels(as_label_array(names), side, _name(axis))
+    # An index of moments keeps its type; a list of them would be objects that no file can hold.
+    return Labels(as_label_array(axis), side, _name(axis), axis)
+
+
+def _axis(labels: Labels, frame: Any) -> Any:
+    """Names for an axis of a pandas frame; tuples make a hierarchical index."""
+    names = labels.values
+    if names.dtype.kind == "O" and all(isinstance(name, tuple) for name in names):
+        return nw.get_native_namespace(frame).MultiIndex.from_tuples(names.tolist())
+    return names
 
 
 def _name(index: Any) -> str | None:

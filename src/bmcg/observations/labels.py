@@ -24,11 +24,14 @@ class Labels:
         ``"row"`` or ``"column"``, used in messages.
     name : str or None
         What the names are, such as the title of the column they came from.
+    native : pandas index or None
+        The names as the frame they came from had them; no part of a model file.
     """
 
     values: NDArray[Any]
     side: str
     name: str | None = None
+    native: Any = field(default=None, repr=False, compare=False)
     _index: dict[Any, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
