@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from benchmarks.paper import PaperState, expected_error
+from benchmarks.paper import algorithm_one as paper_sweep
 from numpy.typing import NDArray
 
 from bmcg import Observations
@@ -26,8 +28,6 @@ from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision, identity_precision
 from bmcg.inference.covariance import Diagonal
 from bmcg.inference.elbo import elbo
-from bmcg.inference.paper import PaperState, expected_error
-from bmcg.inference.paper import algorithm_one as paper_sweep
 from bmcg.inference.rotation import rotate
 from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state

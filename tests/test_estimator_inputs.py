@@ -233,7 +233,7 @@ def no_work(monkeypatch):
     def started(*args, **kwargs):
         raise AssertionError("the fit began")
 
-    monkeypatch.setattr("bmcg.estimators.bmcg.run", started)
+    monkeypatch.setattr("bmcg.estimators.fitting.select", started)
 
 
 @pytest.mark.parametrize(("name", "value"), BAD_PAIRS)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from benchmarks.paper import PaperState, algorithm_one
 from benchmarks.reporting import table
 
 from bmcg import datasets
@@ -14,7 +15,6 @@ from bmcg.datasets import Dataset
 from bmcg.graphs.precision import graph_precision
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.fit import Settings
-from bmcg.inference.paper import PaperState, algorithm_one
 from bmcg.inference.updates import Prior
 
 from .traces import Trace, trace_fit

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import correlate1d
 from scipy.special import ndtr, ndtri
 
+from .checks import check_number
+
 Floats = NDArray[np.float64]
 
 # Wang, Bovik, Sheikh and Simoncelli 2004: an 11×11 Gaussian window and two stabilisers.
@@ -95,7 +97,7 @@ def psnr(truth: ArrayLike, estimate: ArrayLike, *, data_range: float = 255.0) ->
         Infinite where the two are equal.
     """
     y, p = _pair(truth, estimate)
-    _check_positive("data_range", data_range)
+    check_number("data_range", data_range)
     mse = np.mean((y - p) ** 2)
     return float("inf") if mse == 0.0 else float(10.0 * np.log10(data_range**2 / mse))
 
@@ -114,7 +116,7 @@ def ssim(truth: ArrayLike, estimate: ArrayLike, *, data_range: float = 255.0) ->
         Difference between the largest and the smallest value a pixel can take.
     """
     x, y = _pair(truth, estimate)
-    _check_positive("data_range", data_range)
+    check_number("data_range", data_range)
     if x.ndim != 2 or min(x.shape) < 2 * _WINDOW_RADIUS + 1:
         raise ValueError(f"truth has shape {x.shape}; SSIM needs an image of at least 11 x 11")
     mean_x, mean_y = _window_mean(x), _window_mean(y)
@@ -233,11 +235,6 @@ def _standardise(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats:
     if not (np.isfinite(s).all() and (s > 0.0).all()):
         raise ValueError("std must be positive and finite (a standard deviation, not a precision)")
     return (y - m) / s
-
-
-def _check_positive(argument: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0.0):
-        raise ValueError(f"{argument}={value!r} must be positive")
 
 
 def _window_mean(image: Floats) -> Floats:

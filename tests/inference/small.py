@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from benchmarks.paper import PaperState
 from scipy.special import digamma, gammaln
 
 from bmcg.backends import NumbaBackend, SparseRows
@@ -14,7 +15,6 @@ from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision, identity_precision
 from bmcg.inference.covariance import Diagonal
 from bmcg.inference.elbo import elbo
-from bmcg.inference.paper import PaperState
 from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
 from bmcg.inference.updates import expected_squared_error, sweep, update_factors

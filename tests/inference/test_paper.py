@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.paper import algorithm_one, expected_error
 from scipy.optimize import root
 
 from bmcg.inference.covariance import Diagonal
-from bmcg.inference.paper import algorithm_one, expected_error
 from bmcg.inference.side import Prior
 from bmcg.inference.state import Factors, Gamma, State
 from bmcg.inference.updates import sweep

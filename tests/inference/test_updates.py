@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.paper import update_u
 from scipy.optimize import minimize
 
 from bmcg.inference.families import FAMILIES
-from bmcg.inference.paper import update_u
 from bmcg.inference.updates import update_factors, update_lambda
 from bmcg.likelihoods import Weighting
 from tests.inference.small import (

@@ -16,10 +16,10 @@ from ..backends.packed import outer_packed, packed_diagonal
 from ..base import MatrixCompleter
 from ..checks import check_number, check_whole
 from ..likelihoods.gamma import Gamma
-from ..linalg.svd import truncated_svd
 from ..observations import Observations
 from .alternating import sides
 from .gaussian_model import GaussianFactorModel
+from .svd import truncated_svd
 
 Array = NDArray[np.float64]
 

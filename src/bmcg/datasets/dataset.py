@@ -185,9 +185,3 @@ def add_noise(truth: Floats, snr_db: float | None, rng: np.random.Generator) -> 
         raise ValueError(f"snr_db={snr_db!r}: give decibels, or None for no noise")
     std = np.sqrt(truth.var() / 10.0 ** (snr_db / 10.0))
     return truth + std * rng.standard_normal(truth.shape)
-
-
-def check_choice(argument: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise unless the value of an argument is one of its choices."""
-    if value not in choices:
-        raise ValueError(f"{argument}={value!r}: choose one of {', '.join(map(repr, choices))}")

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..checks import check_choice
 from ._archives import (
     RESEARCH,
     Archive,
@@ -23,7 +24,7 @@ from ._archives import (
     matrix_dataset,
     similarity,
 )
-from .dataset import Dataset, check_choice, random_mask
+from .dataset import Dataset, random_mask
 
 Table = Literal["spam", "concrete", "energy", "wine_red", "yacht"]
 

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from ..checks import check_choice
 from ..graphs import knn_graph
 from ._files import DatasetFormatError, Source, locate
 from ._matlab import read_arrays_v5
 from ._observed_graph import observed_value_graph
-from .dataset import Dataset, check_choice, complete_dataset, random_mask
+from .dataset import Dataset, complete_dataset, random_mask
 
 _FILE = "sparrec/chr22.mat"
 # No address is known to serve the bare file, so it has to be put in place by hand.

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..checks import check_choice
 from ..graphs import pattern_graph
 from ..observations import Observations
 from ._files import DatasetFormatError, Source, locate
 from ._matlab import Arrays, adjacency, mask, read_arrays
-from .dataset import Dataset, Floats, check_choice
+from .dataset import Dataset, Floats
 
 _Graphs = tuple[sp.csr_array | None, sp.csr_array | None, str]
 

@@ -6,10 +6,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ..checks import check_choice
 from ..graphs import chain_graph, geo_graph
 from ._archives import RESEARCH, DataDir, field_archive, matrix_dataset
 from ._files import DatasetFormatError
-from .dataset import Dataset, check_choice
+from .dataset import Dataset
 
 Hangzhou = Literal["RM40", "RM60", "NM40", "RM30T", "RM70T", "RM90T", "NM30", "NM70", "BM30"]
 Birmingham = Literal["RM40", "RM60", "NM40"]

@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from ..checks import check_choice
 from ..graphs import edge_graph
 from ._archives import RESEARCH, Archive, DataDir, entries_dataset, field_archive, indicators
-from .dataset import Dataset, Features, check_choice
+from .dataset import Dataset, Features
 
 
 def load_ciaodvd(data_dir: DataDir = None) -> Dataset:

@@ -10,10 +10,11 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..checks import check_choice
 from ..graphs import chain_graph, edge_graph, knn_graph
 from ..observations import Observations
 from ._observed_graph import observed_value_graph, transposed
-from .dataset import Dataset, Floats, add_noise, check_choice, complete_dataset, random_mask
+from .dataset import Dataset, Floats, add_noise, complete_dataset, random_mask
 
 _LICENCE = "Generated data, free of any."
 _N_NEIGHBORS = 10

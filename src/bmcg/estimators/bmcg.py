@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import copy
-import numbers
-import warnings
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..backends import count_jobs, open_backend
-from ..callbacks import CallbackSupport, SweepTasks, with_callbacks
-from ..caller import user_level
+from ..callbacks import with_callbacks
 from ..checks import (
-    check_choice,
-    check_number,
-    check_range,
-    check_subset,
     check_whole,
     seed_of,
 )
-from ..files.checkpoints import Checkpoint, identify, open_checkpoint
-from ..inference.families import FAMILIES, Family
-from ..inference.fit import Fit, Progress, Settings, SideInput, Start
-from ..inference.selection import QUESTIONS, Selection, select
-from ..inference.snapshot import Snapshot
-from ..inference.usage import GraphWeight, graph_weights
-from ..inference.variational import run
-from ..linalg.engines import ENGINES, EngineName
-from ..observations import Observations
+from ..inference.families import Family
+from ..linalg.engines import EngineName
 from ..observations.frames import like
 from ..posterior import Posterior, Predictive
-from ..progress import fit_progress
-from ..serving import ServingModel
-from .sides import SideSpec, side_spec
+from .fitting import FittingModel
 
 Array = NDArray[np.float64]
 
 
-class BMCG(CallbackSupport, ServingModel):
+class BMCG(FittingModel):
     """Bayesian low-rank matrix completion with a graph on the rows and one on the columns.
 
     M ≈ UVᵀ on the observed entries. Components, columns of U and V, share precisions that are
@@ -154,29 +134,6 @@ class BMCG(CallbackSupport, ServingModel):
     >>> mean, std = model.predict([0], [0], return_std=True)
     """
 
-    _fitted_type: ClassVar[type[Any]] = Posterior
-    _fitted_numbers: ClassVar[tuple[str, ...]] = (
-        "posterior_",
-        "converged_",
-        "stop_reason_",
-        "engines_",
-        "biased_",
-        "graph_weights_",
-        "selection_",
-    )
-
-    fitted_: Posterior
-    posterior_: Family
-    elbo_trace_: Array
-    rank_trace_: NDArray[np.int64]
-    solve_steps_: NDArray[np.int64]
-    selection_: Selection
-    converged_: bool
-    stop_reason_: str
-    engines_: tuple[str, str]
-    biased_: bool
-    graph_weights_: dict[str, dict[str, GraphWeight]]
-
     def __init__(
         self,
         rank: int = 100,
@@ -251,35 +208,6 @@ class BMCG(CallbackSupport, ServingModel):
         each sweep, whose fitted estimator they may ask for, and can end the fit.
         """
         return self._fit_for(self, X, X, row_graph, col_graph, row_features, col_features)
-
-    def _fit_for(
-        self,
-        owner: Any,
-        given: Any,
-        X: Any,
-        row_graph: Any,
-        col_graph: Any,
-        row_features: Any = None,
-        col_features: Any = None,
-    ) -> Self:
-        """Fit; the owner's callbacks hear of it, and of the matrix that the owner was given."""
-        observations = Observations.from_any(X)
-        self._check_parameters(observations)
-        rows = side_spec(row_graph, row_features, observations, "rows")
-        cols = side_spec(col_graph, col_features, observations, "cols")
-        family = self._family(rows, cols)
-        notes = {"row_features": rows.joined, "col_features": cols.joined}
-        joined = {argument: note for argument, note in notes.items() if note}
-        given_codes = {"rows": rows.code, "cols": cols.code}
-        codes = {side: code for side, code in given_codes.items() if code is not None}
-        tasks = SweepTasks(owner, given, observations.values)
-        fit, fitted, selection, advice = self._run(observations, rows, cols, family, tasks)
-        # Nothing is set before the fit stands: what fails leaves the model as it was.
-        self._adopt(observations, family, fit, fitted, selection)
-        self.joined_, self.feature_codes_ = joined, codes
-        self._warn(fit, advice)
-        tasks.finish()
-        return self
 
     def predict_interval(
         self, rows: Any, cols: Any, level: float = 0.9, *, include_noise: bool = True
@@ -394,235 +322,3 @@ class BMCG(CallbackSupport, ServingModel):
     def n_sweeps_(self) -> int:
         """Sweeps made."""
         return len(self.elbo_trace_)
-
-    def _check_parameters(self, observations: Observations) -> None:
-        check_whole("rank", self.rank)
-        check_whole("max_sweeps", self.max_sweeps)
-        check_choice("posterior", self.posterior, ("auto", *FAMILIES))
-        check_choice("engine", self.engine, ENGINES)
-        check_choice("storage", self.storage, ("float64", "float32"))
-        check_choice("bias", self.bias, ("auto", True, False))
-        check_choice("learn_graphs", self.learn_graphs, ("auto", True, False))
-        check_subset("selection", self.selection, QUESTIONS)
-        x = observations.values
-        check_range("value_range", self.value_range, float(x.min()), float(x.max()))
-        if self.ridge is not None:
-            check_number("ridge", self.ridge)
-        check_number("tol", self.tol, allow_equal=True)
-        count_jobs(self.n_jobs)
-
-    def _family(self, rows: SideSpec, cols: SideSpec) -> Family:
-        featured = rows.features is not None or cols.features is not None
-        family: Family = "joint" if featured else "column"
-        if self.posterior != "auto":
-            family = self.posterior
-        if family == "column" and featured:
-            raise ValueError(
-                'posterior="column" has no room for features, whose weights tie the columns\' '
-                'rows together: use posterior="auto", "row" or "joint"'
-            )
-        if family == "column" and self.storage != "float64":
-            raise ValueError(
-                f"storage={self.storage!r} does nothing for the column posterior, which stores no "
-                'second moments: use storage="float64", or posterior="row" or "joint"'
-            )
-        return family
-
-    def _run(
-        self,
-        observations: Observations,
-        rows: SideSpec,
-        cols: SideSpec,
-        family: Family,
-        tasks: SweepTasks,
-    ) -> tuple[Fit, Posterior, Selection, str]:
-        """The fit, what it learned, the questions asked, and advice where it did not converge."""
-        m, n = observations.shape
-        learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
-        settings = self._settings(observations, family, bool(learn))
-        sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
-        kept = self._open_checkpoint(observations, *sides, settings)
-        resume = None if kept is None else kept.snapshot
-        if kept is not None and resume is not None:
-            settings = replace(settings, seed=kept.identity.seed)
-        progress = tasks.progress(self.max_sweeps, self.verbose)
-
-        def between(place: Snapshot) -> None:
-            if kept is not None:
-                kept(place)
-            tasks.begin()
-
-        with open_backend(self.n_jobs) as backend, progress as show:
-
-            def after(sweep: Progress) -> bool:
-                show(sweep)
-                return tasks.end(lambda: self._as_of(sweep.fit(), observations, family))
-
-            tasks.begin()
-            fit, selection = select(
-                observations,
-                sides,
-                settings,
-                backend=backend,
-                show=show,
-                asked=check_subset("selection", self.selection, QUESTIONS),
-                callback=after,
-                keep=between,
-                resume=resume,
-            )
-            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
-        if kept is not None:
-            kept.finish(fit)
-        return fit, fitted, selection, "" if kept is None else kept.advice
-
-    def _open_checkpoint(
-        self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings
-    ) -> Checkpoint | None:
-        if self.checkpoint is None and not self.resume:
-            return None
-        fixed = {
-            "posterior": settings.family,
-            "rank": settings.rank,
-            "ridge": None if self.ridge is None else float(self.ridge),
-            "engine": self.engine,
-            "storage": self.storage,
-            "bias": self.bias,
-            "learn_graphs": settings.learn,
-        }
-        return open_checkpoint(
-            self.checkpoint,
-            self.resume,
-            identify(observations, rows, cols, fixed, settings.seed),
-            self.max_sweeps,
-            isinstance(self.random_state, numbers.Integral),
-        )
-
-    def _resume(
-        self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
-    ) -> Posterior:
-        family = self.posterior_
-        settings = self._settings(observations, family, False)
-        settings = replace(settings, bias=start.state.biased)
-        progress = fit_progress(self.max_sweeps, self.verbose)
-        with open_backend(self.n_jobs) as backend, progress as show:
-            fit = run(
-                observations, rows, cols, settings, backend=backend, callback=show, start=start
-            )
-            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
-        weights = self.graph_weights_
-        self._describe(fit, Selection("the update", self.selection_.verdicts))
-        self.graph_weights_ = weights
-        self._warn(fit)
-        return fitted
-
-    def _settings(self, observations: Observations, family: Family, learn: bool) -> Settings:
-        return Settings(
-            family=family,
-            rank=min(self.rank, *observations.shape),
-            max_sweeps=self.max_sweeps,
-            tol=self.tol,
-            engine=self.engine,
-            seed=seed_of(self.random_state),
-            bias=None if self.bias == "auto" else bool(self.bias),
-            learn=learn,
-            single=self.storage == "float32",
-        )
-
-    def _limits(self, observations: Observations) -> tuple[float, float]:
-        """The range of an entry, as numbers."""
-        if self.value_range is None:
-            return -np.inf, np.inf
-        if isinstance(self.value_range, str):
-            return float(observations.values.min()), float(observations.values.max())
-        low, high = self.value_range
-        return float(low), float(high)
-
-    def _as_of(self, fit: Fit, observations: Observations, family: Family) -> Self:
-        """This model as a fit under way would leave it."""
-        model = copy.copy(self)
-        fitted = Posterior.from_fit(fit, family, self._limits(observations))
-        model._adopt(observations, family, fit, fitted, Selection("a fit under way"))
-        model.joined_, model.feature_codes_ = {}, {}
-        return model
-
-    def _adopt(
-        self,
-        observations: Observations,
-        family: Family,
-        fit: Fit,
-        fitted: Posterior,
-        selection: Selection,
-    ) -> None:
-        """Become the model of a fit."""
-        self.posterior_ = family
-        self._remember(observations)
-        self._describe(fit, selection)
-        self.fitted_ = fitted
-
-    def _describe(self, fit: Fit, selection: Selection) -> None:
-        self.elbo_trace_ = np.asarray(fit.trace)
-        self.rank_trace_ = np.asarray(fit.ranks)
-        self.solve_steps_ = np.asarray(fit.steps)
-        self.selection_ = selection
-        self.converged_ = fit.converged
-        self.biased_ = fit.state.biased
-        self.graph_weights_ = {"rows": graph_weights(fit.rows), "cols": graph_weights(fit.cols)}
-        self.engines_ = (fit.rows.side.engine.name, fit.cols.side.engine.name)
-        ends = ("converged", "interrupted", "stopped")
-        self.stop_reason_ = next((end for end in ends if getattr(fit, end)), "max_sweeps")
-
-    def _warn(self, fit: Fit, advice: str = "") -> None:
-        said = []
-        if fit.interrupted:
-            said.append(
-                f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
-                f"{advice}"
-            )
-        elif self.stop_reason_ == "max_sweeps":
-            said.append(
-                f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
-                f"predictions are usable, more sweeps may improve them{advice}"
-            )
-        if fit.unsolved:
-            said.append(
-                f"{fit.unsolved} of the solves in the last sweep ran out of steps "
-                f"(solve_steps_[-1]={fit.steps[-1]}): factors or variances are less accurate than "
-                "they should be; a larger ridge, or graphs of less uneven weights, would help"
-            )
-        for words in said:
-            warnings.warn(words, ConvergenceWarning, stacklevel=user_level())
-
-    def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool = True) -> Array:
-        return self.fitted_.mean(i, j, include_noise)
-
-    def _complete(self) -> Array:
-        return self.fitted_.matrix()
-
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, header = super()._state()
-        arrays |= {"elbo_trace": self.elbo_trace_, "rank_trace": self.rank_trace_}
-        arrays["solve_steps"] = self.solve_steps_
-        # Where a fit was kept is no part of the model.
-        for name in ("checkpoint", "resume"):
-            header["parameters"].pop(name, None)
-        header["fit"] = {name: getattr(self, name) for name in self._fitted_numbers}
-        return arrays, header
-
-    @classmethod
-    def _from_state(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Self:
-        model = super()._from_state(arrays, header)
-        model.elbo_trace_, model.rank_trace_ = arrays["elbo_trace"], arrays["rank_trace"]
-        # Files of earlier versions lack both.
-        model.solve_steps_ = arrays.get("solve_steps", np.empty(0, np.int64))
-        header["fit"].setdefault("selection_", ["not recorded", []])
-        for name in cls._fitted_numbers:
-            value = header["fit"][name]
-            if name == "selection_":
-                value = Selection.from_plain(value)
-            if name == "graph_weights_":
-                value = {
-                    side: {graph: GraphWeight(*parts) for graph, parts in weights.items()}
-                    for side, weights in value.items()
-                }
-            setattr(model, name, tuple(value) if type(value) is list else value)
-        return model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends import open_backend
 from ..base import locate
+from ..checks import check_choice, check_number, check_whole
 from ..observations.labels import Labels
 from ..posterior import Posterior
 from .features import pattern_features
@@ -166,9 +166,6 @@ def _named(at: NDArray[np.intp], labels: Labels | None) -> NDArray[Any]:
 
 
 def _check_request(n: Any, score: Any, width: Any) -> None:
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-        raise ValueError(f"n={n!r}: pass a whole number of at least 1")
-    if score not in SCORES:
-        raise ValueError(f"score={score!r}: choose one of {', '.join(map(repr, SCORES))}")
-    if not (isinstance(width, numbers.Real) and np.isfinite(float(width)) and float(width) >= 0):
-        raise ValueError(f"width={width!r}: pass a number of at least 0")
+    check_whole("n", n)
+    check_choice("score", score, SCORES)
+    check_number("width", width, allow_equal=True)

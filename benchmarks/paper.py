@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods import Gaussian
-from .side import Prior
+from bmcg.inference.side import Prior
+from bmcg.likelihoods import Gaussian
 
 Array = NDArray[np.float64]
 
