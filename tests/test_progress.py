@@ -11,7 +11,7 @@ from bmcg.progress import TimeLeft, fit_progress, in_words
 
 
 def sweep(number, gain, rank=4, target=1.0, pace=2.0):
-    return Progress(number, -1.0, gain, target, rank, 0.1, pace * number, None, None)
+    return Progress(number, -1.0, gain, target, rank, 0.1, pace * number, None)
 
 
 def test_gains_that_halve_end_when_they_reach_the_target():

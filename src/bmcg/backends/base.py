@@ -71,6 +71,9 @@ class Random(Protocol):
     def random(self, shape: Any) -> Array:
         """Uniform numbers in [0, 1)."""
 
+    def standard_gamma(self, shape: Any) -> Any:
+        """Gamma numbers of rate one, one for each shape."""
+
 
 class Backend(Protocol):
     """The operations. Ω_i are the entries of row i of a `SparseRows`, n rows of n_other columns."""

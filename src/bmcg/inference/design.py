@@ -78,13 +78,28 @@ def sums(rows: SparseRows, other: Factors, biased: bool, weights: Array | None =
     partner = as_partner(other, biased)
     G, h = partner.covariance.grams(rows, partner.rows, weights)
     squares = rows.squares if weights is None else float(weights @ rows.values**2)
-    if not biased:
-        return Sums(G, h, squares)
-    K = partner.rank
+    return less_bias(G, h, squares) if biased else Sums(G, h, squares)
+
+
+def less_bias(G: Array, h: Array, squares: float) -> Sums:
+    """Sums over (v, 1, c) as those over (v, 1) of what c leaves of the values."""
+    K = h.shape[1]
     free = K * (K - 1) // 2
     last = G[:, free:]
     squares = squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
     return Sums(np.ascontiguousarray(G[:, :free]), h[:, :-1] - last[:, :-1], squares)
+
+
+def own_rows(U: Array, biased: bool) -> Array:
+    """Known rows as they meet the other side: U, or (U, b, 1)."""
+    return np.hstack((U, np.ones((len(U), 1)))) if biased else np.ascontiguousarray(U)
+
+
+def partner_rows(V: Array, biased: bool) -> Array:
+    """Known rows as the other side meets them: V, or (V, 1, c)."""
+    if not biased:
+        return np.ascontiguousarray(V)
+    return np.hstack((V[:, :-1], np.ones((len(V), 1)), V[:, -1:]))
 
 
 def moments_of(state: State, entries: SparseRows) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..graphs.precision import GraphStack
 from ..linalg.engines import EngineName
 from ..linalg.prior import SidePrior
+from .chain import Diagnostics, Draws
 from .families import Family
 from .side import Prior, Side, SideInput, Strengths
 from .snapshot import Snapshot
@@ -40,6 +41,11 @@ class Settings:
     learn : bool
         Whether strengths of graphs, ridge and features are learned.
     prior : Prior
+    draws : int
+        Kept by a fit that samples; zero for a variational one.
+    chains : int
+    burn_in : int
+        Most sweeps of a chain before its draws count.
     single : bool
         Whether second moments are stored in float32 while they are summed, for half the memory
         and traffic of the `row` and `joint` families; all sums stay in float64.
@@ -55,6 +61,9 @@ class Settings:
     learn: bool = False
     prior: Prior = field(default_factory=Prior)
     single: bool = False
+    draws: int = 0
+    chains: int = 1
+    burn_in: int = 120
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,6 @@ class Progress:
     rank: int
     noise_std: float
     seconds: float
-    state: State
     fit: Callable[[], Fit]
 
 
@@ -163,6 +171,10 @@ class Fit:
     rows, cols : FittedSide
     snapshot : Snapshot or None
         Where a fit that did not converge can be taken up again.
+    draws : Draws or None
+        Of a fit by sampling, whose trace is of its log density.
+    diagnostics : Diagnostics or None
+        What its chains say of themselves.
     """
 
     state: State
@@ -178,3 +190,5 @@ class Fit:
     snapshot: Snapshot | None
     steps: tuple[int, ...] = ()
     unsolved: int = 0
+    draws: Draws | None = None
+    diagnostics: Diagnostics | None = None

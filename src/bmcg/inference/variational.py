@@ -217,8 +217,8 @@ class _Loop:
             converged,
             interrupted,
             self.stopped,
-            _finished(self.rows, self.swept.rows.mean, *self.made_from[0]),
-            _finished(self.cols, self.swept.cols.mean, *self.made_from[1]),
+            finished(self.rows, self.swept.rows.mean, *self.made_from[0]),
+            finished(self.cols, self.swept.cols.mean, *self.made_from[1]),
             None if converged else self.snapshot,
             tuple(self.steps),
             self.unsolved,
@@ -320,7 +320,7 @@ class _Loop:
             noise = self.scale / float(np.sqrt(state.tau.mean))
             seconds = time.perf_counter() - self.started
             where = number + 1, bound, gain, self._target(), state.rank, noise, seconds
-            self.stopped = bool(self.callback(Progress(*where, state, self._fit)))
+            self.stopped = bool(self.callback(Progress(*where, self._fit)))
         return gain
 
     def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
@@ -335,7 +335,7 @@ class _Loop:
         return None
 
 
-def _finished(
+def finished(
     side: Side, mean: Array, data_precision: Array, used: SidePrior, lam: Array
 ) -> FittedSide:
     """What a fit leaves of a side; mean (n_nodes, k) are its means."""

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, SparseRows
 from ..backends.packed import multiplicity
+from ..inference.chain import Draws as KeptDraws
 from ..inference.covariance import Blocks
 from ..inference.families import Family
 from ..inference.fit import Fit, Start
@@ -20,6 +21,7 @@ from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
 from ..observations import View
+from . import kept
 from .draws import Draws, batches
 from .explained import explained
 from .predictive import Predictive
@@ -30,6 +32,8 @@ Index = NDArray[np.intp]
 
 # Numbers gathered at once for pairs of rows and columns, 32 MiB.
 BATCH = 1 << 22
+# What a file keeps of a chain.
+_DRAWS = ("rows", "cols", "tau")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class Posterior:
         What every prediction starts from: the data's mean where the model has biases.
     limits : (float, float)
         Range of a value; `Predictive` says what it does to the Gaussian.
+    draws : KeptDraws or None
+        Of a chain. Predictions are averages over them; the rest, which new rows are folded into,
+        has their moments as a posterior of the `row` family.
     """
 
     family: Family
@@ -58,10 +65,13 @@ class Posterior:
     scale: float
     offset: float = 0.0
     limits: tuple[float, float] = (-np.inf, np.inf)
+    draws: KeptDraws | None = None
 
     @property
     def noise_variance(self) -> float:
-        """1 / ⟨τ⟩ in the data's units, squared."""
+        """1 / ⟨τ⟩, or the mean of 1 / τ over draws, in the data's units, squared."""
+        if self.draws is not None:
+            return self.scale**2 * float(np.mean(1.0 / self.draws.tau))
         return self.scale**2 / float(self.tau.mean)
 
     def predictive(self, rows: Index, cols: Index, include_noise: bool = True) -> Predictive:
@@ -76,6 +86,8 @@ class Posterior:
         return self.predictive(rows, cols, include_noise).mean
 
     def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
+        if self.draws is not None:
+            return self.scale * self.draws.moments(rows, cols)[0] + self.offset
         U, V = self.rows.factors.mean, self.cols.factors.mean
         out = np.empty(len(rows))
         for at in _batches(len(rows), U.shape[1]):
@@ -101,6 +113,8 @@ class Posterior:
 
     def _spread(self, rows: Index, cols: Index) -> Array:
         """ūᵀC_v ū + v̄ᵀC_u v̄ + tr(C_u C_v)."""
+        if self.draws is not None:
+            return self.draws.moments(rows, cols)[1]
         u, v = self.rows.factors, self.cols.factors
         left, _ = u.covariance.factors_of_variance(u.mean, rows)
         _, right = v.covariance.factors_of_variance(v.mean, cols)
@@ -111,13 +125,17 @@ class Posterior:
 
         Before the limits: of many entries at a limit these still tell which is best.
         """
+        if self.draws is not None:
+            return self.scale * kept.mean_block(self.draws, rows, cols) + self.offset
         U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
         return self.scale * (U @ V.T) + self.offset
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
         u, v = self.rows.factors, self.cols.factors
-        if isinstance(u.covariance, Blocks):
+        if self.draws is not None:
+            out = kept.variance_block(self.draws, rows, cols)
+        elif isinstance(u.covariance, Blocks):
             # Half the work for all pairs: ⟨uuᵀ⟩ : ⟨vvᵀ⟩ is ⟨(u·v)²⟩.
             left, right = (
                 Blocks(side.cov[at]).moments(side.mean[at]) for side, at in ((u, rows), (v, cols))
@@ -144,10 +162,14 @@ class Posterior:
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
+        rng = np.random.default_rng([seed, 2])
+        if self.draws is not None:
+            return self._kept_draw(
+                rows, cols, kept.chosen(self.draws, n_draws, rng), rng, include_noise
+            )
         out = np.empty((n_draws, len(rows)))
         draws_u = Draws(self.family, self.rows, [seed, 0])
         draws_v = Draws(self.family, self.cols, [seed, 1])
-        rng = np.random.default_rng([seed, 2])
         unknowns = self.rows.factors.mean.size + self.cols.factors.mean.size
         done = 0
         for count in batches(n_draws, unknowns):
@@ -159,6 +181,27 @@ class Posterior:
         out += self.offset
         if include_noise:
             out += np.sqrt(self.noise_variance) * rng.standard_normal(out.shape)
+        return self._placed(out, rows, cols, include_noise)
+
+    def _kept_draw(
+        self,
+        rows: Index,
+        cols: Index,
+        which: Index,
+        rng: np.random.Generator,
+        include_noise: bool,
+    ) -> Array:
+        """Kept draws of entries; each brings its own noise."""
+        assert self.draws is not None
+        out = np.empty((len(which), len(rows)))
+        for d, s in enumerate(which):
+            out[d] = np.einsum("pr,pr->p", self.draws.rows[s, rows], self.draws.cols[s, cols])
+            if include_noise:
+                out[d] += rng.standard_normal(len(rows)) / np.sqrt(self.draws.tau[s])
+        return self._placed(self.scale * out + self.offset, rows, cols, include_noise)
+
+    def _placed(self, out: Array, rows: Index, cols: Index, include_noise: bool) -> Array:
+        """Draws within the limits."""
         if not np.isfinite(self.limits).any():
             return out
         return self.predictive(rows, cols, include_noise).place(out)
@@ -238,11 +281,14 @@ class Posterior:
 
     def with_rows(self, factors: Factors) -> Posterior:
         """The same columns with other rows, which are independent given the columns."""
-        return replace(self, rows=self.rows.with_rows(factors))
+        return replace(self, rows=self.rows.with_rows(factors), draws=None)
 
     def transposed(self) -> Posterior:
         """Rows and columns in each other's place."""
-        return replace(self, rows=self.cols, cols=self.rows)
+        draws = self.draws
+        if draws is not None:
+            draws = KeptDraws(draws.cols, draws.rows, draws.tau)
+        return replace(self, rows=self.cols, cols=self.rows, draws=draws)
 
     def start(self) -> Start:
         """Where a fit that goes on begins: constant columns are not part of its state."""
@@ -262,6 +308,8 @@ class Posterior:
             "scale": np.array([self.scale, self.offset, *self.limits]),
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
+        if self.draws is not None:
+            arrays |= {f"draws_{name}": getattr(self.draws, name) for name in _DRAWS}
         return arrays | self.rows.to_arrays("row") | self.cols.to_arrays("col")
 
     @classmethod
@@ -279,6 +327,9 @@ class Posterior:
             float(arrays["scale"][0]),
             float(arrays["scale"][1]),
             (float(arrays["scale"][2]), float(arrays["scale"][3])),
+            KeptDraws(*(arrays[f"draws_{name}"] for name in _DRAWS))
+            if "draws_tau" in arrays
+            else None,
         )
 
     @classmethod
@@ -303,7 +354,17 @@ class Posterior:
                     (fit.rows, fit.cols), (state.rows, state.cols), constants, strict=True
                 )
             ]
-        return cls(family, sides[0], sides[1], state.lam, state.tau, fit.scale, fit.offset, limits)
+        return cls(
+            family,
+            sides[0],
+            sides[1],
+            state.lam,
+            state.tau,
+            fit.scale,
+            fit.offset,
+            limits,
+            fit.draws,
+        )
 
 
 def _batches(n: int, width: int) -> list[slice]:

@@ -1,0 +1,60 @@
+"""How far a chain can be believed: effective sample sizes, split-R̂, and when it has settled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Two parts of a stretch agree when their means differ by less than this many standard errors.
+AGREE = 2.0
+
+
+def effective_size(chains: Array) -> float:
+    """Independent draws that are worth as much as all of these, chains (c, n).
+
+    Geyer's initial monotone sequence on the autocorrelations of all chains together.
+    """
+    chains = np.atleast_2d(np.asarray(chains, dtype=np.float64))
+    c, n = chains.shape
+    if n < 4:
+        return float(c * n)
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    padded = np.fft.rfft(centred, 2 * n, axis=1)
+    covariance = np.fft.irfft(padded * padded.conj(), axis=1)[:, :n].mean(axis=0) / n
+    within = covariance[0] * n / (n - 1)
+    total = within * (n - 1) / n + (chains.mean(axis=1).var(ddof=1) if c > 1 else 0.0)
+    if total <= 0:
+        return float(c * n)
+    rho = 1.0 - (within - covariance * n / (n - 1)) / total
+    pairs = rho[: n - n % 2].reshape(-1, 2).sum(axis=1)
+    pairs = pairs[: int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)]
+    time = -1.0 + 2.0 * float(np.minimum.accumulate(pairs).sum())
+    return float(c * n / max(time, 1.0 / np.log10(max(c * n, 10))))
+
+
+def split_r_hat(chains: Array) -> float:
+    """Spread between halves of chains over that within them; near one where they agree."""
+    chains = np.atleast_2d(np.asarray(chains, dtype=np.float64))
+    half = chains.shape[1] // 2
+    if half < 2:
+        return float("nan")
+    parts = np.concatenate((chains[:, :half], chains[:, -half:]))
+    within = float(parts.var(axis=1, ddof=1).mean())
+    between = float(parts.mean(axis=1).var(ddof=1))
+    return float(np.sqrt((half - 1) / half + between / within)) if within > 0 else 1.0
+
+
+def has_settled(trace: Array) -> bool:
+    """Whether the second half of a trace has one level: its first third against its last.
+
+    Standard errors count what is correlated once.
+    """
+    late = np.asarray(trace, dtype=np.float64)[len(trace) // 2 :]
+    third = len(late) // 3
+    if third < 4:
+        return False
+    parts = late[:third], late[-third:]
+    errors = [part.var(ddof=1) / effective_size(part) for part in parts]
+    return abs(parts[0].mean() - parts[1].mean()) <= AGREE * float(np.sqrt(sum(errors)))

@@ -1,0 +1,237 @@
+"""A fit by sampling: chains over the whole model, and what they leave behind as a fit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ..backends import Backend
+from ..backends.packed import outer_packed
+from ..linalg.engines import Analyses
+from ..observations import Observations
+from .chain import Chain, Draws, Outcome, Plan, sample
+from .covariance import Blocks
+from .fit import Fit, Progress, Settings, SideInput, Start
+from .sampling import Point, Sides
+from .state import Factors, Gamma, State
+from .variational import finished, make_side, root_mean_square
+
+Array = NDArray[np.float64]
+
+# Standard deviation of the factors that a chain starts from, for a product of unit variance.
+SMALL_START = 0.3
+# split-R̂ of noise and density below which chains are taken to agree.
+AGREE = 1.1
+
+
+def run_sampled(
+    observations: Observations,
+    rows: SideInput,
+    cols: SideInput,
+    settings: Settings,
+    *,
+    backend: Backend,
+    callback: Callable[[Progress], bool | None] | None = None,
+    start: Start | None = None,
+    analyses: Analyses | None = None,
+) -> Fit:
+    """Sample the model with exactly `settings.rank` components.
+
+    Parameters
+    ----------
+    observations : Observations
+    rows, cols : SideInput
+    settings : Settings
+        `max_sweeps` are those after the burn-in, of all chains together.
+    backend : Backend
+    callback : callable, optional
+        Receives a `Progress` after every sweep; True from it ends the fit there.
+    start : Start, optional
+        Go on from there, in its units; components that it lacks start small.
+    analyses : Analyses, optional
+        Symbolic analyses of graphs, shared with other fits.
+
+    Returns
+    -------
+    Fit
+        Its state has the draws' moments, in the terms of the last of them.
+    """
+    offset, scale = _units(observations, settings, start)
+    analyses = analyses or Analyses()
+    # Rows and the weights of their features are drawn together, so those are nodes.
+    settings = replace(settings, family="joint", engine="auto")
+    with threadpool_limits(1):
+        sides: Sides = (
+            make_side(observations, 0, rows, settings, backend, analyses, offset, scale),
+            make_side(observations, 1, cols, settings, backend, analyses, offset, scale),
+        )
+        if start is not None and start.strengths is not None:
+            sides = sides[0].at(start.strengths[0]), sides[1].at(start.strengths[1])
+        loop = _Chains(sides, settings, offset, scale, callback)
+        return loop.run(None if start is None else start.state)
+
+
+def _units(
+    observations: Observations, settings: Settings, start: Start | None
+) -> tuple[float, float]:
+    if start is not None:
+        return start.offset, start.scale
+    offset = float(observations.values.mean()) if settings.bias else 0.0
+    return offset, root_mean_square(observations.values - offset)
+
+
+class _Chains:
+    """Chains under way, one after the other."""
+
+    def __init__(
+        self,
+        sides: Sides,
+        settings: Settings,
+        offset: float,
+        scale: float,
+        callback: Callable[[Progress], bool | None] | None,
+    ) -> None:
+        self.sides, self.settings, self.callback = sides, settings, callback
+        self.offset, self.scale = offset, scale
+        # Of the data itself, not of the data over its scale.
+        self.shift = -sides[0].n_observed * float(np.log(scale) + 0.5 * np.log(2 * np.pi))
+        self.started = time.perf_counter()
+        self.trace: list[float] = []
+        self.stopped = False
+
+    def run(self, start: State | None) -> Fit:
+        settings = self.settings
+        chains = settings.chains
+        plan = Plan(
+            -(-settings.max_sweeps // chains),
+            min(settings.draws, settings.max_sweeps),
+            settings.burn_in,
+            settings.learn,
+        )
+        points = [self._first(start, number) for number in range(chains)]
+        seeds = [[settings.seed, 2, number] for number in range(chains)]
+        return self._fit(sample(self.sides, settings.prior, points, seeds, plan, self._after))
+
+    def _first(self, start: State | None, number: int) -> Point:
+        settings, rng = self.settings, np.random.default_rng([self.settings.seed, 1, number])
+        k, biased = settings.rank, bool(settings.bias)
+        factors = []
+        for side, old in zip(
+            self.sides, (None, None) if start is None else (start.rows, start.cols), strict=True
+        ):
+            X, n = np.zeros((side.prior.n_nodes, k + biased)), side.entries.n
+            X[:n, :k] = SMALL_START * max(k, 1) ** -0.25 * rng.standard_normal((n, k))
+            if old is not None:
+                shared = min(k, old.rank - biased)
+                # What a start does not know of, new rows or weights of features, stays small.
+                X[: len(old.mean), :shared] = old.mean[:, :shared]
+                if biased:
+                    X[: len(old.mean), k] = old.mean[:, -1]
+            factors.append(X)
+        biases = np.ones(2) if biased else np.empty(0)
+        lam, tau = np.ones(k), 1.0
+        if start is not None:
+            shared = min(k, start.rank)
+            lam[:shared], tau = start.lam.mean[:shared], float(start.tau.mean)
+            if shared:
+                lam[shared:] = start.lam.mean.max()
+        return Point(factors[0], factors[1], lam, biases, tau, np.nan)
+
+    def _after(self, chain: Chain, so_far: Callable[[], Outcome]) -> bool:
+        density = chain.density[-1] + self.shift
+        self.trace.append(density)
+        if self.callback is None:
+            return False
+        noise = self.scale / float(np.sqrt(chain.point.tau))
+        seconds = time.perf_counter() - self.started
+        where = len(self.trace), density, np.nan, np.nan, len(chain.point.lam), noise, seconds
+        self.stopped = bool(self.callback(Progress(*where, lambda: self._fit(so_far()))))
+        return self.stopped
+
+    def _fit(self, found: Outcome) -> Fit:
+        point, diagnostics = found.point, found.diagnostics
+        state = summary(found.draws, point)
+        rows, cols = (
+            finished(
+                side,
+                np.concatenate((factors.mean, X[len(factors.mean) :])),
+                np.empty((0, 0)),
+                side.prior,
+                point.side_lam(which),
+            )
+            for which, (side, factors, X) in enumerate(
+                zip(found.sides, (state.rows, state.cols), (point.rows, point.cols), strict=True)
+            )
+        )
+        return Fit(
+            state,
+            self.offset,
+            self.scale,
+            tuple(self.trace),
+            (len(point.lam),) * len(self.trace),
+            diagnostics.settled and max(diagnostics.noise_r_hat, diagnostics.density_r_hat) < AGREE,
+            found.interrupted,
+            self.stopped,
+            rows,
+            cols,
+            None,
+            draws=found.draws,
+            diagnostics=diagnostics,
+        )
+
+
+def summary(draws: Draws, last: Point) -> State:
+    """Moments of draws, rotated into the terms of the last of them.
+
+    Shared components may turn from draw to draw without a change of any entry; an orthogonal
+    rotation of (U, V) takes each draw as near the last point as it goes.
+    """
+    k, m = len(last.lam), draws.rows.shape[1]
+    # The constants that biases meet are left out.
+    U, V = draws.rows[:, :, : k + last.biased], draws.cols
+    if last.biased:
+        V = np.concatenate((V[:, :, :k], V[:, :, k + 1 :]), axis=2)
+    target = np.concatenate((last.rows[:m, :k], last.cols[: V.shape[1], :k]))
+    turned = [_turned(np.concatenate(pair), target) for pair in zip(U, V, strict=True)]
+    rows, cols = (_moments([X[part] for X in turned]) for part in (slice(0, m), slice(m, None)))
+    shape, inverse = 0.5 * (len(last.rows) + len(last.cols)), last.lam
+    biases = [Gamma(np.ones(1), 1.0 / b) for b in last.biases.reshape(-1, 1)]
+    return State(
+        rows,
+        cols,
+        Gamma(np.full(k, shape), shape / inverse),
+        _gamma(draws.tau),
+        last.squared_error,
+        *biases,
+    )
+
+
+def _turned(X: Array, target: Array) -> Array:
+    """X (n, K) with its first k components rotated towards the target (n, k)."""
+    X, k = X.astype(np.float64), target.shape[1]
+    left, _, right = np.linalg.svd(X[:, :k].T @ target)
+    X[:, :k] = X[:, :k] @ (left @ right)
+    return X
+
+
+def _moments(draws: list[Array]) -> Factors:
+    """Means and covariances over draws (n, K)."""
+    n, k = draws[0].shape
+    mean = np.mean(draws, axis=0)
+    cov = np.zeros((n, k * (k + 1) // 2))
+    for X in draws:
+        cov += outer_packed(X - mean)
+    cov /= max(len(draws) - 1, 1)
+    return Factors(mean, Blocks(cov), np.nan, np.full((k, k), np.nan))
+
+
+def _gamma(draws: Array) -> Gamma:
+    """A Gamma with the mean and the spread of draws."""
+    mean, variance = float(draws.mean()), float(draws.var(ddof=1)) if len(draws) > 1 else 0.0
+    shape = mean**2 / max(variance, 1e-12 * mean**2)
+    return Gamma(np.asarray(shape), np.asarray(shape / mean))

@@ -1,0 +1,217 @@
+"""One draw of each unknown of the model given all the others; together they are a Gibbs sweep.
+
+The factors of a side given the rest are Gaussian with precision Q = τ·blockdiag(G_i) + K⊗Λ: the
+system that the variational means solve, at the other side's draw instead of its moments. Without
+ties between rows each row is drawn from its own block. With them the right-hand side is perturbed
+by N(0, Q) and the system solved from where the chain stands. λ and τ are Gamma. Strengths of
+graphs, ridge and features take Metropolis steps in their logarithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends.base import Random
+from ..linalg.cg import conjugate_gradient
+from ..linalg.prior import NodesPrior
+from ..linalg.system import mean_system
+from .design import less_bias, own_rows, partner_rows
+from .side import Prior, Side, Strengths
+from .strengths import shares
+
+Array = NDArray[np.float64]
+
+# Relative residual at which a perturbed solve ends: its error is as small beside the noise.
+RESIDUAL = 1e-3
+MAX_STEPS = 300
+# A priori the logarithms of strengths are N(0, SPAN²): known to within their units, no more.
+SPAN = 5.0
+SMALLEST = 1e-10
+
+
+@dataclass(frozen=True)
+class Point:
+    """All unknowns at one place of a chain.
+
+    Attributes
+    ----------
+    rows, cols : ndarray of shape (n_nodes, K)
+        Factors, with the weights of features below them and the bias as last component.
+    lam : ndarray of shape (k,)
+        Precisions of the shared components.
+    biases : ndarray of shape (2,) or (0,)
+        Precisions of the rows' and of the columns' biases.
+    tau : float
+    squared_error : float
+        Of these factors.
+    """
+
+    rows: Array
+    cols: Array
+    lam: Array
+    biases: Array
+    tau: float
+    squared_error: float
+
+    @property
+    def biased(self) -> bool:
+        """Whether the model has biases."""
+        return len(self.biases) > 0
+
+    def side_lam(self, which: int) -> Array:
+        """Precisions of every component of the rows (0) or columns (1), shape (K,)."""
+        return np.append(self.lam, self.biases[which : which + 1])
+
+
+Sides = tuple[Side, Side]
+
+
+def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RESIDUAL) -> Point:
+    """U, V, λ and τ, each drawn once."""
+    point = replace(point, rows=draw_factors(sides, 0, point, rng, tol))
+    point = replace(point, cols=draw_factors(sides, 1, point, rng, tol))
+    point = draw_precisions(sides, prior, point, rng)
+    error = squared_error(sides, point)
+    q = prior.likelihood.update_tau(sides[0].n_observed, error)
+    tau = float(rng.standard_gamma(float(q.shape)) / float(q.rate))
+    return replace(point, tau=tau, squared_error=error)
+
+
+def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float) -> Array:
+    """A side given the other one: N(Q⁻¹ τh, Q⁻¹), shape (n_nodes, K)."""
+    side, n, lam = sides[which], sides[which].entries.n, point.side_lam(which)
+    own, other = (point.rows, point.cols) if which == 0 else (point.cols, point.rows)
+    partner = partner_rows(other[: sides[1 - which].entries.n], point.biased)
+    prior, backend, tau = side.prior, side.backend, point.tau
+    G, h = backend.gram_and_sums(side.entries, partner)
+    if point.biased:
+        G, h, _ = less_bias(G, h, 0.0)
+    if prior.is_diagonal:
+        P = backend.precision_blocks(tau, G, prior.rows_diagonal, lam)
+        return backend.draw_rows(P, tau * h, rng.standard_normal((n, len(lam))))
+    system = mean_system(G, tau, lam, prior)
+    rhs = np.sqrt(lam) * prior.noise(rng, len(lam))
+    rhs[:n] += tau * h
+    root = backend.cholesky_blocks(tau * G)
+    rhs[:n] += backend.lower_products(root, rng.standard_normal((n, len(lam), 1)))[:, :, 0]
+    return conjugate_gradient(
+        system.apply,
+        rhs,
+        backend=backend,
+        start=own,
+        precondition=system.precondition,
+        remainder=system.remainder,
+        residual_tol=tol,
+        max_steps=MAX_STEPS,
+    ).x
+
+
+def draw_precisions(sides: Sides, prior: Prior, point: Point, rng: Random) -> Point:
+    """λ given the factors: Gamma, as in equations (40) and (41); each bias has its own."""
+    k, nodes = len(point.lam), (len(point.rows), len(point.cols))
+    energies = [
+        np.einsum("ir,ir->r", X, side.prior.product(X))
+        for side, X in zip(sides, (point.rows, point.cols), strict=True)
+    ]
+    rate = prior.d0 + (energies[0][:k] + energies[1][:k]) / 2
+    lam = rng.standard_gamma(np.full(k, prior.c0 + sum(nodes) / 2)) / rate
+    if not point.biased:
+        return replace(point, lam=lam)
+    shapes = prior.c0 + np.asarray(nodes) / 2
+    rates = prior.d0 + np.array([energies[0][k], energies[1][k]]) / 2
+    return replace(point, lam=lam, biases=rng.standard_gamma(shapes) / rates)
+
+
+def ends(sides: Sides, point: Point) -> tuple[Array, Array]:
+    """What multiplies at an entry: U and V, or (U, b, 1) and (V, 1, c); (m, w) and (n, w)."""
+    U, V = point.rows[: sides[0].entries.n], point.cols[: sides[1].entries.n]
+    return own_rows(U, point.biased), partner_rows(V, point.biased)
+
+
+def squared_error(sides: Sides, point: Point) -> float:
+    """‖Ω∘(M − UVᵀ)‖²."""
+    return sides[0].backend.squared_error(sides[0].entries, *ends(sides, point))
+
+
+def energies(side: Side, X: Array, lam: Array) -> tuple[Array, float, float]:
+    """Σ_r λ_r pᵀL_g p of every graph, of the ridge, and Σ_r λ_r ‖b‖² of the features' weights."""
+    stack = side.stack
+    assert stack is not None
+    P, B = X[: stack.n], X[stack.n :]
+    if side.features is not None:
+        P = P - side.features.forward(np.ascontiguousarray(B))
+    steps = (P[stack.heads] - P[stack.tails]) ** 2 @ lam
+    return stack.weights @ steps, float((P**2 @ lam).sum()), float((B**2 @ lam).sum())
+
+
+def log_density(side: Side, parts: tuple[Array, float, float], k: int) -> float:
+    """ln p(X, strengths | λ) as far as it depends on the strengths."""
+    s = side.strengths
+    quadratic = float(s.graphs @ parts[0]) + s.ridge * parts[1] + s.beta * parts[2]
+    logs = np.log(np.append(s.graphs, (s.ridge, s.beta)))
+    return 0.5 * (k * side.prior.log_det - quadratic) - 0.5 * float(logs @ logs) / SPAN**2
+
+
+def draw_strengths(side: Side, X: Array, lam: Array, steps: Array, rng: Random) -> Side:
+    """The side after a Metropolis step of all its strengths together.
+
+    Every proposal costs the log-determinant of the prior, which has to be exact.
+    """
+    parts = energies(side, X, lam)
+    jump = np.exp(steps * rng.standard_normal(len(steps)))
+    old = side.strengths
+    graphs, ridge, beta = old.graphs * jump[:-2], old.ridge * jump[-2], old.beta * jump[-1]
+    proposed = moved(side, Strengths(graphs, float(ridge), float(beta)))
+    gain = log_density(proposed, parts, len(lam)) - log_density(side, parts, len(lam))
+    return proposed if np.log(rng.random(())) < gain else side
+
+
+def step_sizes(side: Side, k: int) -> Array:
+    """How far `draw_strengths` jumps: graphs, ridge, features, shape (n_graphs + 2,).
+
+    2.4/√d standard deviations. The logarithm of a strength that determines a share s of a
+    prior of n nodes has about the information ½kns²; what is not there is left as it is.
+    """
+    assert side.stack is not None
+    graphs, ridge = shares(side)
+    p = 0 if side.features is None else side.features.p
+    degrees = np.append(side.stack.n * np.append(graphs, ridge) ** 2, p)
+    there = np.append(side.stack.weights.any(axis=1), (True, p > 0))
+    information = 0.5 * k * degrees + 1.0 / SPAN**2
+    return np.where(there, 2.4 / np.sqrt(max(there.sum(), 1) * information), 0.0)
+
+
+def moved(side: Side, strengths: Strengths) -> Side:
+    """The side at other strengths, with the preconditioner of its features as it was.
+
+    Only a solve's length depends on that, and it costs many products to make.
+    """
+    old = side.prior
+    if not isinstance(old, NodesPrior):
+        return side.at(strengths)
+    assert side.stack is not None
+    graph = side.engine.prepare(side.stack.precision(strengths.graphs, strengths.ridge))
+    log_det = graph.log_det + old.features.p * float(np.log(strengths.beta))
+    prior = replace(old, graph=graph, beta=strengths.beta, log_det=log_det)
+    return replace(side, prior=prior, strengths=strengths)
+
+
+def fit_strengths(side: Side, X: Array, lam: Array, damping: float = 0.5) -> Side:
+    """Strengths moved towards those that a draw agrees with, while a chain still travels.
+
+    The fixed point of w_g = k tr(L⁻¹L_g) / E_g, half the way in the logarithms.
+    """
+    stack, old, k = side.stack, side.strengths, len(lam)
+    assert stack is not None
+    parts = energies(side, X, lam)
+    nodes, edges = side.engine.prior_spread(side.prior)
+    tiny = np.finfo(float).tiny
+    graphs = old.graphs * (k * (stack.weights @ edges) / np.maximum(parts[0], tiny)) ** damping
+    ridge = old.ridge * (k * float(nodes.sum()) / max(parts[1], tiny)) ** damping
+    beta = old.beta
+    if side.features is not None:
+        beta *= (k * side.features.p / max(parts[2], tiny) / beta) ** damping
+    return side.at(Strengths(np.maximum(graphs, SMALLEST), max(ridge, SMALLEST), float(beta)))

@@ -1,0 +1,40 @@
+"""Predictions from kept draws of a chain: averages over them, nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..inference.chain import Draws
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def mean_block(draws: Draws, rows: Index, cols: Index) -> Array:
+    """Means of u·v for all pairs of some rows and some columns, shape (n_rows, n_cols).
+
+    All draws side by side are one product.
+    """
+    U, V = (
+        np.ascontiguousarray(X[:, places].transpose(1, 0, 2)).reshape(len(places), -1)
+        for X, places in ((draws.rows, rows), (draws.cols, cols))
+    )
+    return (U @ V.T).astype(np.float64) / len(draws)
+
+
+def variance_block(draws: Draws, rows: Index, cols: Index) -> Array:
+    """Variances of u·v for all pairs of some rows and some columns, shape (n_rows, n_cols)."""
+    total, squares = (np.zeros((len(rows), len(cols))) for _ in range(2))
+    for U, V in zip(draws.rows[:, rows], draws.cols[:, cols], strict=True):
+        product = (U @ V.T).astype(np.float64)
+        total += product
+        squares += product**2
+    s = len(draws)
+    return np.maximum(squares - total**2 / s, 0.0) / max(s - draws.ddof, 1)
+
+
+def chosen(draws: Draws, n_draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Which draws stand for so many: each as often as any other, in random order."""
+    rounds = -(-n_draws // len(draws))
+    return np.concatenate([rng.permutation(len(draws)) for _ in range(rounds)])[:n_draws]
