@@ -41,10 +41,10 @@ def steps(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
         found["source"] = VcfSource.open(folder / "cohort.vcf")
 
     def fill() -> None:
-        found["filled"], _ = found["source"].fill(random_state=0, max_sweeps=500)
+        found["filled"], _ = found["source"].fill(random_state=0, max_sweeps=30)
 
     yield "read the calls", read
-    yield "fit and fill", fill
+    yield "fit (30 sweeps) and fill", fill
     yield "write .vcf", lambda: found["source"].write(folder / "out.vcf", found["filled"])
     yield "write .vcf.gz", lambda: found["source"].write(folder / "out.vcf.gz", found["filled"])
 

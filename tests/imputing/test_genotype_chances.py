@@ -122,3 +122,12 @@ def test_probabilities_are_written_in_units_that_sum_to_one():
     assert (units.sum(axis=1) == UNITS).all()
     np.testing.assert_array_equal(units[0], [UNITS - 2, 1, 1])
     np.testing.assert_array_equal(units[2], [9000, 1000, 0])
+
+
+def test_a_site_that_nothing_predicts_is_not_called_well_predicted(tmp_path):
+    rng = np.random.default_rng(3)
+    H = (rng.random((30, 40)) < 0.4).astype(int)
+    path = write_vcf(tmp_path / "in.vcf", calls_of(H, hidden((30, 20))))
+    assert call("impute", path, "-o", tmp_path / "out.vcf").code == 0
+    infos = [line[7].rpartition("DR2=") for line in records(tmp_path / "out.vcf")]
+    assert np.mean([float(value) for _, name, value in infos if name]) < 0.2

@@ -30,7 +30,7 @@ def test_a_site_without_calls_stays_missing_and_is_counted(tmp_path, cohort):
     path, out = write_vcf(tmp_path / "in.vcf", calls), tmp_path / "out.vcf"
     ended = call("impute", path, "-o", out)
     assert ended.code == 0
-    assert "1 sites have no call at all" in ended.err
+    assert "1 site has no call at all" in ended.err
     lines = records(out)
     assert lines[5][9:] == ["./."] * 20
     assert all("./." not in "".join(line[9:]) for i, line in enumerate(lines) if i != 5)
@@ -42,7 +42,7 @@ def test_a_sample_without_calls_stays_missing_unless_a_graph_tells_of_it(tmp_pat
         line[3] = "./."
     path, out = write_vcf(tmp_path / "in.vcf", calls), tmp_path / "out.vcf"
     ended = call("impute", path, "-o", out)
-    assert "1 samples have no call at all" in ended.err
+    assert "1 sample has no call at all" in ended.err
     assert all(line[12] == "./." for line in records(out))
     (tmp_path / "kin.csv").write_text("a,b,w\np3,p4,1\np3,p5,1\n")
     ended = call("impute", path, "-o", out, "--force", "--col-graph", tmp_path / "kin.csv")

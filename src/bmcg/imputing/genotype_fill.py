@@ -90,14 +90,15 @@ def _say_left(wanted: Bools, rows: Bools, seen: Bools) -> None:
     sites = int((wanted.any(axis=1) & ~rows).sum())
     if sites:
         warnings.warn(
-            f"{sites} sites have no call at all: nothing is known of them, they stay missing",
+            f"{sites} site{'s have' if sites > 1 else ' has'} no call at all: nothing is known of "
+            "such a site, its calls stay missing",
             stacklevel=3,
         )
     samples = int((wanted.any(axis=0) & ~seen).sum())
     if samples:
         warnings.warn(
-            f"{samples} samples have no call at all: they stay missing (a graph of the samples, "
-            "--col-graph, would tell of them)",
+            f"{samples} sample{'s have' if samples > 1 else ' has'} no call at all: such calls "
+            "stay missing (a graph of the samples, --col-graph, would tell of them)",
             stacklevel=3,
         )
 

@@ -158,7 +158,10 @@ def _frequencies(
 
 
 def _squared_correlation(x: Array, y: Array) -> Array:
-    """Of the rows of two matrices where the second is known, NaN where one does not vary."""
+    """Of the rows of two matrices where the second is known, NaN where one does not vary.
+
+    Zero where they run against each other: what leaves its own call out does so of itself.
+    """
     known = np.isfinite(y)
     number = np.maximum(known.sum(axis=1, keepdims=True), 1)
     x, y = (np.where(known, part, 0.0) for part in (x, y))
@@ -167,5 +170,5 @@ def _squared_correlation(x: Array, y: Array) -> Array:
     )
     spread = (x**2).sum(axis=1) * (y**2).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = (x * y).sum(axis=1) ** 2 / spread
+        found = np.maximum((x * y).sum(axis=1), 0.0) ** 2 / spread
     return np.where(spread > 1e-12, found, np.nan)
