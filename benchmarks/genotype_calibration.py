@@ -34,7 +34,7 @@ HEAD = """# Genotype calibration
 One call in ten is hidden and filled as `bmcg impute` does. A genotype that gets probability 0.9
 should be right nine times in ten; log-loss is that of the hidden genotypes, in nats a call, beside
 that of the Hardy–Weinberg frequencies of the site (of the observed calls). Bands are of whole
-copies, so those of rare alleles hold more than the 90 % asked for.
+copies, the shortest that hold 90 % or more, so they hold more where one genotype is near certain.
 """
 
 
@@ -163,7 +163,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
     np.atleast_1d(axes)[0].set_ylabel("how often it was so")
     np.atleast_1d(axes)[0].legend(fontsize=8, frameon=False)
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
 
 
 def main() -> None:

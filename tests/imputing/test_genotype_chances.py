@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg.imputing.calibration import Calibration, Entries, SiteSpread, calibrate
-from bmcg.imputing.genotypes import UNITS, written_units
+from bmcg.imputing.genotypes import UNITS, FilledGenotypes, written_units
 
 from ..cli.conftest import call
 from .cohorts import calls_of, fills, haplotypes, hidden, records, write_vcf
@@ -131,3 +131,13 @@ def test_a_site_that_nothing_predicts_is_not_called_well_predicted(tmp_path):
     assert call("impute", path, "-o", tmp_path / "out.vcf").code == 0
     infos = [line[7].rpartition("DR2=") for line in records(tmp_path / "out.vcf")]
     assert np.mean([float(value) for _, name, value in infos if name]) < 0.2
+
+
+def test_a_band_is_the_shortest_that_holds_enough():
+    P = np.array([[0.08, 0.9, 0.02], [0.5, 0.45, 0.05], [0.05, 0.5, 0.45], [0.4, 0.3, 0.3]])
+    none, at = np.zeros(4), np.zeros(4, dtype=np.intp)
+    ploidy, no = np.full(4, 2, dtype=np.uint8), np.zeros(4, dtype=bool)
+    filled = FilledGenotypes((1, 4), at, at, none, none, P, ploidy, no, no, np.zeros(1))
+    low, high = filled.interval(0.9)
+    np.testing.assert_array_equal(low, [1, 0, 1, 0])
+    np.testing.assert_array_equal(high, [1, 1, 2, 2])

@@ -93,14 +93,21 @@ class FilledGenotypes(Filled):
         return cls(shape, at, at, none, none, chances, ploidy, no, no, np.full(shape[0], np.nan))
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Least and most copies of a central band that holds at least the given probability."""
+        """Least and most copies of the shortest band that holds at least the given probability.
+
+        Of several that short, the most probable.
+        """
         if not 0 < level < 1:
             raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")
-        below = np.cumsum(self.chances, axis=1)
-        tail = (1.0 - level) / 2.0
-        low = (below <= tail).sum(axis=1)
-        high = (below < 1.0 - tail - 1e-12).sum(axis=1)
-        return low.astype(float), np.minimum(high, self.ploidy).astype(float)
+        K = self.chances.shape[1]
+        below = np.column_stack((np.zeros(len(self)), np.cumsum(self.chances, axis=1)))
+        low, high = np.zeros(len(self)), self.ploidy.astype(float)
+        for width in range(K, 0, -1):
+            held = below[:, width:] - below[:, :-width]
+            best = np.argmax(held, axis=1)
+            enough = held[np.arange(len(self)), best] >= level
+            low[enough], high[enough] = best[enough], best[enough] + width - 1
+        return low, np.minimum(high, self.ploidy)
 
     def texts(self) -> tuple[list[str], list[str], list[str]]:
         """GT, DS and GP of the calls, as VCF writes them."""
