@@ -198,12 +198,16 @@ class Blocks:
         return type(self)(np.ascontiguousarray(self.array[:, keep[r] & keep[s]]))
 
     def widen(self, extra: int, order: NDArray[np.intp]) -> Self:
-        k, n = self._k, len(self)
-        # Packed blocks grow at their end: rows k and on of each triangle.
-        grown = np.hstack((self.array, np.zeros((n, extra * k + extra * (extra + 1) // 2))))
-        r, s = np.tril_indices(k + extra)
-        a, b = np.maximum(order[r], order[s]), np.minimum(order[r], order[s])
-        return type(self)(grown.take(a * (a + 1) // 2 + b, axis=1))
+        k, place = self._k, np.argsort(order)
+        r, s = np.tril_indices(k)
+        # New components come between old ones, whose order stays: runs of entries move as one.
+        at = place[r] * (place[r] + 1) // 2 + place[s]
+        out = type(self).zeros(len(self), k + extra)
+        cuts = np.flatnonzero(np.diff(at) != 1) + 1
+        for first, stop in zip([0, *cuts], [*cuts, len(at)], strict=True):
+            if stop > first:
+                out.array[:, at[first] : at[stop - 1] + 1] = self.array[:, first:stop]
+        return out
 
     def followed_by(self, array: Array) -> Self:
         return type(self)(np.concatenate((self.array, array)))
