@@ -12,10 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .options import Force, GraphOption, Model, Output, Posterior, TableOutput
 from .outcome import USER_ERROR, begin, interrupted, is_advice, one_line, say
-
-__all__ = ["Force", "GraphOption", "Model", "Output", "Posterior", "TableOutput", "app", "main"]
 
 
 class Commands(TyperGroup):

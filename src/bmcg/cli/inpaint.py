@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .app import Force, app
+from . import options as o
+from .app import app
 
 
 @app.command()
@@ -57,14 +58,10 @@ def inpaint(
         bool,
         typer.Option("--keep-known/--denoise", help="Keep known pixels, or clean them as well."),
     ] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Threads; all cores by default.", show_default=False)
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show every sweep, also when piped.")
-    ] = False,
-    force: Force = False,
+    seed: o.Seed = 0,
+    jobs: o.Jobs = None,
+    verbose: o.Verbose = False,
+    force: o.Force = False,
 ) -> None:
     """Fill the missing pixels of a picture.
 
