@@ -19,7 +19,7 @@ from bmcg.inference.questions import TRIAL_SWEEPS
 
 from .conftest import DENSE, FIT, call
 
-COMMANDS = ("fit", "predict", "complete", "info", "report", "demo")
+COMMANDS = [found.name or found.callback.__name__ for found in app.registered_commands]
 
 
 def bmcg(*arguments):
@@ -123,6 +123,26 @@ def test_interrupt_before_the_first_sweep_writes_nothing(ratings, tmp_path, monk
     assert ended.code == 130
     assert ended.err == "interrupted: nothing was written\n"
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("command", ["predict", "complete", "recommend", "fold-in", "update"])
+def test_interrupt_ends_every_command_with_130(
+    command, fitted, ratings, pairs, tmp_path, monkeypatch
+):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bmcg.cli.predict_work.load_model", interrupt)
+    out = ("-o", tmp_path / "out.csv")
+    arguments = {
+        "predict": (pairs, *out),
+        "complete": out,
+        "recommend": ("--all", *out),
+        "fold-in": (ratings, "--value", "rating", *out),
+        "update": (ratings, "--data", ratings, "--value", "rating", *out),
+    }[command]
+    ended = call(command, fitted, *arguments)
+    assert (ended.code, ended.err) == (130, "interrupted: nothing was written\n")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as shells send them")
