@@ -18,8 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from benchmarks.paper import PaperState, expected_error
-from benchmarks.paper import algorithm_one as paper_sweep
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -35,6 +33,8 @@ from bmcg.inference.start import initial_state
 from bmcg.inference.state import Factors, Gamma, State
 from bmcg.inference.updates import sweep
 from bmcg.linalg.engines import DenseEngine, DiagonalEngine
+from paper import PaperState, expected_error
+from paper import algorithm_one as paper_sweep
 from reporting import ROOT, machine, replace_section, table
 
 Array = NDArray[np.float64]
