@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..base import MatrixCompleter
 from ..estimators import BMCG
+from ..estimators.equal import ADVICE as EQUAL
 from ..inference.usage import GraphWeight
 from ..observations.labels import Labels
 from ..posterior import Posterior, SidePosterior
@@ -31,7 +32,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
     fitted: Posterior = model.fitted_
     m, n = model.shape_
     n_observed = len(model.seen_.indices)
-    explained = 1.0 - (model.noise_std_ / fitted.scale) ** 2
+    explained = 0.0 if fitted.ignorance else 1.0 - (model.noise_std_ / fitted.scale) ** 2
     ended = {
         "converged": "converged",
         "max_sweeps": "stopped at the most sweeps allowed",
@@ -41,6 +42,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
     return [
         ("observed", f"{n_observed} entries ({100.0 * n_observed / (m * n):.3g} %)"),
         ("rank", _rank(model)),
+        *([("values", f"all equal: {EQUAL}")] if fitted.ignorance else ()),
         ("noise", f"standard deviation {model.noise_std_:.4g}"),
         (
             "fit",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..backends import count_jobs, open_backend
+from ..backends import Backend, count_jobs, open_backend
 from ..callbacks import CallbackSupport, SweepTasks
 from ..caller import user_level
 from ..checks import (
@@ -35,6 +35,7 @@ from ..observations import Observations
 from ..posterior import Posterior
 from ..progress import fit_progress
 from ..serving import ServingModel
+from .equal import equal_words, size_if_equal
 from .sides import SideSpec, side_spec
 
 Array = NDArray[np.float64]
@@ -110,6 +111,9 @@ class FittingModel(CallbackSupport, ServingModel):
         self._adopt(observations, family, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
         self._warn(fit, advice)
+        equal = equal_words(observations.values)
+        if equal is not None:
+            warnings.warn(equal, UserWarning, stacklevel=user_level())
         tasks.finish()
         return self
 
@@ -188,7 +192,7 @@ class FittingModel(CallbackSupport, ServingModel):
                 keep=between,
                 resume=resume,
             )
-            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
+            fitted = self._posterior(fit, family, observations, backend)
         if kept is not None:
             kept.finish(fit)
         return fit, fitted, selection, "" if kept is None else kept.advice
@@ -226,7 +230,7 @@ class FittingModel(CallbackSupport, ServingModel):
             fit = run(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
-            fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
+            fitted = self._posterior(fit, family, observations, backend)
         weights = self.graph_weights_
         self._describe(fit, Selection("the update", self.selection_.verdicts))
         self.graph_weights_ = weights
@@ -246,9 +250,22 @@ class FittingModel(CallbackSupport, ServingModel):
             single=self.storage == "float32",
         )
 
+    def _posterior(
+        self,
+        fit: Fit,
+        family: Family,
+        observations: Observations,
+        backend: Backend | None = None,
+    ) -> Posterior:
+        fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
+        size = size_if_equal(observations.values)
+        return fitted.unsure(size) if size else fitted
+
     def _limits(self, observations: Observations) -> tuple[float, float]:
-        """The range of an entry, as numbers."""
+        """The range of an entry, as numbers; values that are all equal span none."""
         if self.value_range is None:
+            return -np.inf, np.inf
+        if isinstance(self.value_range, str) and size_if_equal(observations.values):
             return -np.inf, np.inf
         if isinstance(self.value_range, str):
             return float(observations.values.min()), float(observations.values.max())
@@ -258,7 +275,7 @@ class FittingModel(CallbackSupport, ServingModel):
     def _as_of(self, fit: Fit, observations: Observations, family: Family) -> Self:
         """This model as a fit under way would leave it."""
         model = copy.copy(self)
-        fitted = Posterior.from_fit(fit, family, self._limits(observations))
+        fitted = self._posterior(fit, family, observations)
         model._adopt(observations, family, fit, fitted, Selection("a fit under way"))
         model.joined_, model.feature_codes_ = {}, {}
         return model

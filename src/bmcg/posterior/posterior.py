@@ -55,6 +55,9 @@ class Posterior:
     draws : KeptDraws or None
         Of a chain. Predictions are averages over them; the rest, which new rows are folded into,
         has their moments as a posterior of the `row` family.
+    ignorance : float
+        Deviation that every entry has besides: of values that were all equal, nothing is known
+        about how far others may lie from them.
     """
 
     family: Family
@@ -66,6 +69,7 @@ class Posterior:
     offset: float = 0.0
     limits: tuple[float, float] = (-np.inf, np.inf)
     draws: KeptDraws | None = None
+    ignorance: float = 0.0
 
     @property
     def noise_variance(self) -> float:
@@ -103,6 +107,7 @@ class Posterior:
         for at in _batches(len(rows), 2 * self.rows.factors.cov.shape[1]):
             out[at] = self._spread(rows[at], cols[at])
         out *= self.scale**2
+        out += self.ignorance**2
         return out + self.noise_variance if include_noise else out
 
     def interval(
@@ -146,7 +151,7 @@ class Posterior:
             left, _ = u.covariance.factors_of_variance(u.mean, rows)
             _, right = v.covariance.factors_of_variance(v.mean, cols)
             out = left @ right.T
-        out = np.maximum(out, 0.0) * self.scale**2
+        out = np.maximum(out, 0.0) * self.scale**2 + self.ignorance**2
         return out + self.noise_variance if include_noise else out
 
     def matrix(self) -> Array:
@@ -179,6 +184,8 @@ class Posterior:
             done += count
         out *= self.scale
         out += self.offset
+        if self.ignorance:
+            out += self.ignorance * rng.standard_normal(out.shape)
         if include_noise:
             out += np.sqrt(self.noise_variance) * rng.standard_normal(out.shape)
         return self._placed(out, rows, cols, include_noise)
@@ -283,6 +290,11 @@ class Posterior:
         """The same columns with other rows, which are independent given the columns."""
         return replace(self, rows=self.rows.with_rows(factors), draws=None)
 
+    def unsure(self, size: float) -> Posterior:
+        """The same, not knowing how far entries and observations lie from what was seen."""
+        noise = Gamma(np.asarray(1.0), np.asarray((size / self.scale) ** 2))
+        return replace(self, tau=noise, ignorance=size, draws=None)
+
     def transposed(self) -> Posterior:
         """Rows and columns in each other's place."""
         draws = self.draws
@@ -305,7 +317,7 @@ class Posterior:
             "lam_shape": self.lam.shape,
             "lam_rate": self.lam.rate,
             "tau": np.array([self.tau.shape, self.tau.rate]),
-            "scale": np.array([self.scale, self.offset, *self.limits]),
+            "scale": np.array([self.scale, self.offset, *self.limits, self.ignorance]),
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
         if self.draws is not None:
@@ -330,6 +342,7 @@ class Posterior:
             KeptDraws(*(arrays[f"draws_{name}"] for name in _DRAWS))
             if "draws_tau" in arrays
             else None,
+            float(arrays["scale"][4]) if len(arrays["scale"]) > 4 else 0.0,
         )
 
     @classmethod

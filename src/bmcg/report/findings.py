@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..estimators import BMCG
+from ..estimators.equal import ADVICE as EQUAL
 from ..graphs.precision import Precision
 from ..metrics import coverage, mae, rmse
 from .held_out import Entries, held_out
@@ -71,6 +72,7 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
     numbers = _scores(model, test) if test is not None else (_explained(model),)
     numbers = (*numbers, _uncertainty(model), _rank(model), _noise(model), _ended(model))
     warned = (
+        *((f"All values are equal: {EQUAL}.",) if model.fitted_.ignorance else ()),
         *fitted,
         *_unfinished(model),
         *_capped(model),
@@ -111,7 +113,8 @@ def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:
 
 
 def _explained(model: BMCG) -> Number:
-    share = 1.0 - (model.noise_std_ / model.fitted_.scale) ** 2
+    equal = bool(model.fitted_.ignorance)
+    share = 0.0 if equal else 1.0 - (model.noise_std_ / model.fitted_.scale) ** 2
     return Number(
         "explained",
         f"{100 * share:.1f} %",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..backends import open_backend
 from ..base import locate
+from ..caller import user_level
 from ..checks import check_choice, check_number, check_whole
 from ..observations.labels import Labels
 from ..posterior import Posterior
@@ -65,6 +67,13 @@ class ServingModel(UpdatingModel):
         """
         check_is_fitted(self, "fitted_")
         _check_request(n, score, width)
+        if self.fitted_.ignorance:
+            warnings.warn(
+                "the model was fitted on values that are all equal: its lists are in no order; add "
+                "a sample of entries that were not observed as zeros, or use values that differ",
+                UserWarning,
+                stacklevel=user_level(),
+            )
         m, n_cols = self.shape_
         i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
         seen = self.seen_.of(i) if exclude_observed else None
