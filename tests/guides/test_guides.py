@@ -45,7 +45,7 @@ def words(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["recommending", "genotypes", "inpainting", "sensors", "single-cell"]
+    "name", ["recommending", "genotypes", "inpainting", "sensors", "single-cell", "scikit-learn"]
 )
 def test_every_block_of_a_guide_runs_and_says_what_is_shown(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
