@@ -307,7 +307,11 @@ def any_chain(n):
 @pytest.mark.parametrize("graphs", [(0, 0), (0, 1), (1, 1)])
 @pytest.mark.parametrize("posterior", FAMILIES)
 @pytest.mark.parametrize("name", EXTREMES)
-@pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "error",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+    "ignore:all .* observed values are:UserWarning",
+)
 def test_extreme_data_gives_finite_results(name, posterior, graphs):
     X = EXTREMES[name]
     chains = [any_chain(n) if given else None for n, given in zip(X.shape, graphs, strict=True)]

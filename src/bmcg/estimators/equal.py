@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 ADVICE = (
     "there is nothing to tell entries apart by, and all predictions are alike. Which entries are "
-    "there may say more: add a sample of those that are not, as zeros, or use values that "
-    "differ, such as counts or ratings"
+    "there may say more: add a sample of those that are not, with another value (zeros beside "
+    "ones), or use values that differ, such as counts or ratings"
 )
 
 

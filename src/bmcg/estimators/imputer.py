@@ -41,8 +41,8 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, value_range, \
-random_state, n_jobs, verbose, checkpoint, resume
+    rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, selection, \
+value_range, random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -110,6 +110,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         storage: Literal["float64", "float32"] = "float64",
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
+        selection: Any = True,
         value_range: Any = None,
         missing_values: float = np.nan,
         scale: Scale = "auto",
@@ -130,6 +131,7 @@ random_state, n_jobs, verbose, checkpoint, resume
         self.storage = storage
         self.bias = bias
         self.learn_graphs = learn_graphs
+        self.selection = selection
         self.value_range = value_range
         self.missing_values = missing_values
         self.scale = scale
