@@ -120,6 +120,9 @@ def check(words, piped=b""):
         # A setting of the environment, as for a bench that needs downloaded data and hours:
         # the command has to exist, it is not run.
         assert CliRunner().invoke(app, [words[2], "--help"]).exit_code == 0
+    elif words[:2] == ["bmcg", "bench"]:
+        # Minutes even when quick; tests/bench runs the command.
+        assert CliRunner().invoke(app, ["bench", "--help"]).exit_code == 0
     elif words[0] == "bmcg":
         dense = ["--engine=dense"] * (words[1] == "fit" and not any("features" in w for w in words))
         ended = CliRunner().invoke(app, [*words[1:], *dense], piped)

@@ -44,20 +44,25 @@ def check_subset(argument: str, value: Any, choices: Sequence[str]) -> tuple[str
 
 
 def check_range(argument: str, value: Any, low: float, high: float) -> None:
-    """None, "observed", or two numbers that hold values from `low` to `high`."""
-    if value is None or (isinstance(value, str) and value == "observed"):
+    """None, "auto", "observed", or two numbers that hold values from `low` to `high`."""
+    if value is None or (isinstance(value, str) and value in ("auto", "observed")):
         return
     try:
         first, last = (float(end) for end in value)
     except (TypeError, ValueError):
         raise ValueError(
-            f'{argument}={value!r}: pass None, "observed" or two numbers (low, high)'
+            f'{argument}={value!r}: pass None, "auto", "observed" or two numbers (low, high)'
         ) from None
     if not first < last or low < first or high > last:
         raise ValueError(
             f"{argument}={value!r} must hold every observed value; they run from "
             f"{low:g} to {high:g}"
         )
+
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter, which may be an array, leaves the choice to the fit."""
+    return isinstance(value, str) and value == "auto"
 
 
 def seed_of(random_state: Any) -> int:

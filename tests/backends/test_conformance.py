@@ -187,7 +187,11 @@ def small_fit(backend, family, engine="auto", features=None):
     X[rng.random(X.shape) < 0.4] = np.nan
     rows = SideInput(stack_graphs([chain_graph(24)], 24, ["chain"]), 0.1, features)
     cols = SideInput(stack_graphs([], 15), 1.0)
-    settings = Settings(family=family, engine=engine, rank=4, max_sweeps=6, learn=True, bias=True)
+    # The reference takes its time over draws.
+    sweeps = 2 if engine == "monte_carlo" else 6
+    settings = Settings(
+        family=family, engine=engine, rank=4, max_sweeps=sweeps, learn=True, bias=True
+    )
     return run(Observations.from_any(X), rows, cols, settings, backend=backend)
 
 

@@ -97,7 +97,7 @@ def test_factors_are_drawn_from_their_conditional(graph, features, biased):
         Q[at, at] += 3.0 * np.outer(V[j], V[j])
         h[at] += 3.0 * (X[i, j] - c[j]) * V[j]
     cov = np.linalg.inv(Q)
-    count = 300
+    count = 200
     draws = np.array([draw_factors(sides, 0, point, rng, 1e-8).ravel() for _ in range(count)])
     # Whitened by the exact covariance, draws are standard normal numbers.
     z = np.linalg.solve(np.linalg.cholesky(cov), (draws - cov @ h).T)
@@ -121,7 +121,7 @@ def test_a_long_chain_agrees_with_sums_over_the_prior():
     w /= w.sum()
     point = prior_point(sides, rng, 1, False)
     kept = []
-    for number in range(20_000):
+    for number in range(12_000):
         point = sweep(sides, PRIOR, point, rng, 1e-8)
         if number >= 200:
             A, B = ends(sides, point)
@@ -134,7 +134,7 @@ def test_a_long_chain_agrees_with_sums_over_the_prior():
     assert np.abs(kept.std(axis=0) / std - 1).max() < 0.1
 
 
-def ranks(off, replicates=300, length=15):
+def ranks(off, replicates=200, length=15):
     """Ranks of a drawn truth's noise and of an unobserved entry among a chain's draws."""
     rng, found = np.random.default_rng(2), []
     mask = np.ones((6, 5), dtype=bool)

@@ -15,11 +15,10 @@ from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import questions, selection
 from bmcg.inference import variational as running
-from bmcg.inference.families import FAMILIES
 from bmcg.inference.fit import Settings, SideInput, Start
-from bmcg.inference.questions import Standing, Trials, left_out_error
+from bmcg.inference.left_out import Judge
+from bmcg.inference.questions import Standing, Trials
 from bmcg.inference.selection import QUESTIONS, settle
-from bmcg.posterior import Posterior
 
 POOL = NumbaBackend(1)
 
@@ -53,25 +52,9 @@ def fitted(data, settings=SETTINGS):
     return running.run(data, *sides(data), settings, backend=POOL)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_left_out_error_is_near_that_of_entries_really_left_out(family):
-    """Of biases alone, refitted without each of some entries."""
-    data = ratings(0, m=20, n=15)
-    settings = replace(SETTINGS, family=family, rank=0)
-    whole, missed = fitted(data, settings), []
-    for left in range(0, len(data.values), 4):
-        rest = np.arange(len(data.values)) != left
-        part = Observations.from_triples(
-            data.row_indices[rest], data.col_indices[rest], data.values[rest], shape=data.shape
-        )
-        posterior = Posterior.from_fit(fitted(part, settings), family)
-        at = data.row_indices[[left]], data.col_indices[[left]]
-        missed.append(data.values[left] - posterior.mean(*at)[0])
-    subset = Observations.from_triples(
-        data.row_indices[::4], data.col_indices[::4], data.values[::4], shape=data.shape
-    )
-    found = left_out_error(subset, whole)
-    assert found == pytest.approx(np.sqrt(np.mean(np.square(missed))), rel=0.06)
+def _of(settings, error):
+    """One for a model with components, `error` for biases alone."""
+    return 1.0 if settings.rank else error
 
 
 @pytest.mark.parametrize(("error", "rank"), [(0.0, 0), (np.inf, 2)])
@@ -80,9 +63,7 @@ def test_what_predicts_better_wins(error, rank, monkeypatch):
     data = ratings(0, rank=2)
     fit = fitted(data)
     assert (fit.converged, fit.state.rank) == (True, 2)
-    monkeypatch.setattr(
-        questions, "left_out_error", lambda data, one: 1.0 if one.state.rank else error
-    )
+    monkeypatch.setattr(Judge, "error", lambda judge, change, asked, name: _of(asked, error))
     chosen = settled(data, sides(data), SETTINGS, fit)
     assert chosen.state.rank == rank
     for other, settings in (
@@ -123,9 +104,7 @@ def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
 
 def test_the_estimator_asks(monkeypatch):
     data = ratings(0, rank=2)
-    monkeypatch.setattr(
-        questions, "left_out_error", lambda data, one: 1.0 if one.state.rank else 0.0
-    )
+    monkeypatch.setattr(Judge, "error", lambda judge, change, asked, name: _of(asked, 0.0))
     assert BMCG(bias=True, random_state=0, n_jobs=1).fit(data).rank_ == 0
 
 
@@ -276,9 +255,11 @@ def test_a_graph_is_worth_more_than_the_number_fitted_to_it():
 def test_features_answer_to_a_fit_without_them(error, used, monkeypatch):
     data = ratings(0, rank=2)
     monkeypatch.setattr(
-        questions,
-        "left_out_error",
-        lambda data, one: error if one.rows.side.prior.features is None else 1.0,
+        Judge,
+        "error",
+        lambda judge, change, asked, name: (
+            error if change(judge.sides)[0].features is None else 1.0
+        ),
     )
     F = np.random.default_rng(0).normal(size=(60, 3))
     model = BMCG(random_state=0, n_jobs=1, tol=1e-3).fit(data, row_features=F)

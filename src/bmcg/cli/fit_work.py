@@ -116,6 +116,8 @@ def one_range(given: tuple[float, float] | None, observed: bool) -> Any:
     """The range of values as the estimator takes it."""
     if given is not None and observed:
         raise UserError("--value-range and --keep-range: give one of them")
+    if given is None and not observed:
+        return "auto"
     return "observed" if observed else given
 
 

@@ -21,6 +21,7 @@ class Posterior(StrEnum):
     column = "column"
     row = "row"
     joint = "joint"
+    sampled = "sampled"
 
 
 class Engine(StrEnum):
@@ -251,11 +252,13 @@ SelectionOption = Annotated[
         "--no-selection keeps all of them.",
     ),
 ]
+NDraws = Annotated[int, typer.Option(min=1, help="Draws that a sampled model keeps.")]
 ValueRange = Annotated[
     tuple[float, float] | None,
     typer.Option(
         metavar="LOW HIGH",
-        help="Range that an entry can take; predictions stay in it.",
+        help="Range that an entry can take; predictions stay in it. A sampled model asks whether "
+        "it is the observed one, unless given.",
         show_default=False,
     ),
 ]

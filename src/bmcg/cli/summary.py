@@ -55,6 +55,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("posterior", model.posterior_),
         ("holds", model.selection_.holds),
         *(("asked", verdict.sentence) for verdict in model.selection_.verdicts),
+        *(() if model.diagnostics_ is None else (("chains", model.diagnostics_.sentence),)),
         *(("joined", f"{argument}: {note}") for argument, note in model.joined_.items()),
     ]
 

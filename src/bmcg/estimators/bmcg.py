@@ -34,9 +34,11 @@ class BMCG(FittingModel):
     rank : int, default=100
         Most components, capped by the smaller side of the matrix. The fit starts with few
         and adds more while all of them earn their keep, so a large value costs little.
-    posterior : {"auto", "column", "row", "joint"}, default="auto"
+    posterior : {"auto", "column", "row", "joint", "sampled"}, default="auto"
         What the posterior keeps: correlation along the graph ("column", the paper's choice),
         between components, or both. "auto" is "joint" with features and "column" without.
+        "sampled" draws from the posterior itself, by Gibbs sampling, and decides on graphs,
+        features, biases and the number of components by entries that it leaves out meanwhile.
     ridge : float or None
         Added to the diagonal of each side's Laplacian. Where strengths are learned the ridge is
         one of them, and this is where it starts: 0.1 by default. Else it stays: 1e-6 by default.
@@ -64,10 +66,15 @@ class BMCG(FittingModel):
         Which questions are asked about what the model is made of: whether `bias="auto"` means
         biases, and whether the fit would do without components, without features, without a
         graph. One that is not asked leaves the fuller model.
-    value_range : None, "observed" or (low, high)
+    n_draws : int, default=100
+        Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
+        column, and component. They are spread over `max_sweeps` sweeps after the burn-in.
+    value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
-        deviations, intervals, draws and scores are those of the clipped Gaussian.
+        deviations, intervals, draws and scores are those of the clipped Gaussian. "observed" is
+        the range of the observed values; "auto" takes it for a sampled posterior that predicts
+        left-out entries better with it, and else none.
     random_state : int, RandomState or None
         Seed of the start and of Monte Carlo draws. The same seed gives the same result with
         any number of threads.
@@ -84,7 +91,7 @@ class BMCG(FittingModel):
 
     Attributes
     ----------
-    posterior_ : {"column", "row", "joint"}
+    posterior_ : {"column", "row", "joint", "sampled"}
         What the posterior kept.
     rank_ : int
         Components found.
@@ -104,7 +111,11 @@ class BMCG(FittingModel):
     selection_ : Selection
         What was tried, each verdict with its figures, and which fit the model holds.
     elbo_trace_ : ndarray of shape (n_sweeps_,)
-        Evidence lower bound after every sweep of that fit, all constants included.
+        Evidence lower bound after every sweep of that fit, all constants included; of a sampled
+        one, the log density of the observed entries at each of its places, burn-in included.
+    diagnostics_ : Diagnostics or None
+        Of a sampled model: effective sample sizes and split-R̂ of the noise and of that density,
+        and how long the burn-in was.
     rank_trace_ : ndarray of shape (n_sweeps_,)
     solve_steps_ : ndarray of shape (n_sweeps_,)
         Steps of conjugate gradients in every sweep that this process made.
@@ -137,7 +148,7 @@ class BMCG(FittingModel):
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family | Literal["auto"] = "auto",
+        posterior: Family | Literal["auto", "sampled"] = "auto",
         ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,
@@ -147,7 +158,8 @@ class BMCG(FittingModel):
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
         selection: Any = True,
-        value_range: Any = None,
+        n_draws: int = 100,
+        value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -164,6 +176,7 @@ class BMCG(FittingModel):
         self.bias = bias
         self.learn_graphs = learn_graphs
         self.selection = selection
+        self.n_draws = n_draws
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -6,7 +6,7 @@ import copy
 import numbers
 import warnings
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,14 @@ from ..checks import (
     check_range,
     check_subset,
     check_whole,
+    is_auto,
     seed_of,
 )
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
+from ..inference.chain import Diagnostics
 from ..inference.families import FAMILIES, Family
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
+from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.snapshot import Snapshot
 from ..inference.usage import GraphWeight, graph_weights
@@ -41,6 +44,9 @@ from .sides import SideSpec, side_spec
 Array = NDArray[np.float64]
 
 
+Kind = Family | Literal["sampled"]
+
+
 class FittingModel(CallbackSupport, ServingModel):
     """Base of BMCG: from its parameters to a fit, and from a fit to its attributes."""
 
@@ -53,14 +59,16 @@ class FittingModel(CallbackSupport, ServingModel):
         "biased_",
         "graph_weights_",
         "selection_",
+        "diagnostics_",
     )
 
     fitted_: Posterior
-    posterior_: Family
+    posterior_: Kind
     elbo_trace_: Array
     rank_trace_: NDArray[np.int64]
     solve_steps_: NDArray[np.int64]
     selection_: Selection
+    diagnostics_: Diagnostics | None
     converged_: bool
     stop_reason_: str
     engines_: tuple[str, str]
@@ -78,6 +86,7 @@ class FittingModel(CallbackSupport, ServingModel):
     bias: bool | str
     learn_graphs: bool | str
     selection: Any
+    n_draws: int
     value_range: Any
     random_state: Any
     n_jobs: int | None
@@ -120,7 +129,8 @@ class FittingModel(CallbackSupport, ServingModel):
     def _check_parameters(self, observations: Observations) -> None:
         check_whole("rank", self.rank)
         check_whole("max_sweeps", self.max_sweeps)
-        check_choice("posterior", self.posterior, ("auto", *FAMILIES))
+        check_choice("posterior", self.posterior, ("auto", *FAMILIES, "sampled"))
+        check_whole("n_draws", self.n_draws)
         check_choice("engine", self.engine, ENGINES)
         check_choice("storage", self.storage, ("float64", "float32"))
         check_choice("bias", self.bias, ("auto", True, False))
@@ -133,7 +143,10 @@ class FittingModel(CallbackSupport, ServingModel):
         check_number("tol", self.tol, allow_equal=True)
         count_jobs(self.n_jobs)
 
-    def _family(self, rows: SideSpec, cols: SideSpec) -> Family:
+    def _family(self, rows: SideSpec, cols: SideSpec) -> Kind:
+        if self.posterior == "sampled":
+            self._check_sampled()
+            return "sampled"
         featured = rows.features is not None or cols.features is not None
         family: Family = "joint" if featured else "column"
         if self.posterior != "auto":
@@ -150,12 +163,30 @@ class FittingModel(CallbackSupport, ServingModel):
             )
         return family
 
+    def _check_sampled(self) -> None:
+        """Options that draws have no use for are refused."""
+        if self.engine != "auto":
+            raise ValueError(
+                f'engine={self.engine!r} computes variances, which posterior="sampled" has no use '
+                'for: leave engine="auto"'
+            )
+        if self.storage != "float64":
+            raise ValueError(
+                f'storage={self.storage!r} does nothing for posterior="sampled", which stores no '
+                'second moments: leave storage="float64"'
+            )
+        if self.checkpoint is not None or self.resume:
+            raise ValueError(
+                'posterior="sampled" cannot be kept in a checkpoint yet: leave out checkpoint and '
+                "resume, or use a variational posterior"
+            )
+
     def _run(
         self,
         observations: Observations,
         rows: SideSpec,
         cols: SideSpec,
-        family: Family,
+        family: Kind,
         tasks: SweepTasks,
     ) -> tuple[Fit, Posterior, Selection, str]:
         """The fit, what it learned, the questions asked, and advice where it did not converge."""
@@ -226,8 +257,11 @@ class FittingModel(CallbackSupport, ServingModel):
         settings = self._settings(observations, family, False)
         settings = replace(settings, bias=start.state.biased)
         progress = fit_progress(self.max_sweeps, self.verbose)
+        again = run_sampled if settings.draws else run
+        if settings.draws:
+            settings = replace(settings, rank=start.state.rank)
         with open_backend(self.n_jobs) as backend, progress as show:
-            fit = run(
+            fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
             fitted = self._posterior(fit, family, observations, backend)
@@ -237,15 +271,17 @@ class FittingModel(CallbackSupport, ServingModel):
         self._warn(fit)
         return fitted
 
-    def _settings(self, observations: Observations, family: Family, learn: bool) -> Settings:
+    def _settings(self, observations: Observations, kind: Kind, learn: bool) -> Settings:
         return Settings(
-            family=family,
+            family="joint" if kind == "sampled" else kind,
+            draws=self.n_draws if kind == "sampled" else 0,
             rank=min(self.rank, *observations.shape),
             max_sweeps=self.max_sweeps,
             tol=self.tol,
             engine=self.engine,
             seed=seed_of(self.random_state),
             bias=None if self.bias == "auto" else bool(self.bias),
+            limits=None if is_auto(self.value_range) else self._limits(observations),
             learn=learn,
             single=self.storage == "float32",
         )
@@ -253,17 +289,20 @@ class FittingModel(CallbackSupport, ServingModel):
     def _posterior(
         self,
         fit: Fit,
-        family: Family,
+        kind: Kind,
         observations: Observations,
         backend: Backend | None = None,
     ) -> Posterior:
-        fitted = Posterior.from_fit(fit, family, self._limits(observations), backend)
+        limits = self._limits(observations)
+        # Moments of draws are those of independent rows.
+        family: Family = "row" if kind == "sampled" else kind
+        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend)
         size = size_if_equal(observations.values)
         return fitted.unsure(size) if size else fitted
 
     def _limits(self, observations: Observations) -> tuple[float, float]:
         """The range of an entry, as numbers; values that are all equal span none."""
-        if self.value_range is None:
+        if self.value_range is None or is_auto(self.value_range):
             return -np.inf, np.inf
         if isinstance(self.value_range, str) and size_if_equal(observations.values):
             return -np.inf, np.inf
@@ -272,7 +311,7 @@ class FittingModel(CallbackSupport, ServingModel):
         low, high = self.value_range
         return float(low), float(high)
 
-    def _as_of(self, fit: Fit, observations: Observations, family: Family) -> Self:
+    def _as_of(self, fit: Fit, observations: Observations, family: Kind) -> Self:
         """This model as a fit under way would leave it."""
         model = copy.copy(self)
         fitted = self._posterior(fit, family, observations)
@@ -283,7 +322,7 @@ class FittingModel(CallbackSupport, ServingModel):
     def _adopt(
         self,
         observations: Observations,
-        family: Family,
+        family: Kind,
         fit: Fit,
         fitted: Posterior,
         selection: Selection,
@@ -302,6 +341,7 @@ class FittingModel(CallbackSupport, ServingModel):
         self.converged_ = fit.converged
         self.biased_ = fit.state.biased
         self.graph_weights_ = {"rows": graph_weights(fit.rows), "cols": graph_weights(fit.cols)}
+        self.diagnostics_ = fit.diagnostics
         self.engines_ = (fit.rows.side.engine.name, fit.cols.side.engine.name)
         ends = ("converged", "interrupted", "stopped")
         self.stop_reason_ = next((end for end in ends if getattr(fit, end)), "max_sweeps")
@@ -313,6 +353,8 @@ class FittingModel(CallbackSupport, ServingModel):
                 f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
                 f"{advice}"
             )
+        elif fit.diagnostics is not None and not fit.converged:
+            said.append(fit.diagnostics.sentence)
         elif self.stop_reason_ == "max_sweeps":
             said.append(
                 f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
@@ -350,10 +392,13 @@ class FittingModel(CallbackSupport, ServingModel):
         # Files of earlier versions lack both.
         model.solve_steps_ = arrays.get("solve_steps", np.empty(0, np.int64))
         header["fit"].setdefault("selection_", ["not recorded", []])
+        header["fit"].setdefault("diagnostics_", None)
         for name in cls._fitted_numbers:
             value = header["fit"][name]
             if name == "selection_":
                 value = Selection.from_plain(value)
+            if name == "diagnostics_" and value is not None:
+                value = Diagnostics.from_plain(value)
             if name == "graph_weights_":
                 value = {
                     side: {graph: GraphWeight(*parts) for graph, parts in weights.items()}

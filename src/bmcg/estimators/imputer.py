@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..backends import open_backend
 from ..callbacks import CallbackSupport, with_callbacks
-from ..checks import check_whole, seed_of
+from ..checks import check_whole, is_auto, seed_of
 from ..inference.families import Family
 from ..linalg.engines import EngineName
 from ..observations import Observations, View
@@ -42,7 +42,7 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, selection, \
-value_range, random_state, n_jobs, verbose, checkpoint, resume
+n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -101,7 +101,7 @@ value_range, random_state, n_jobs, verbose, checkpoint, resume
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family | Literal["auto"] = "auto",
+        posterior: Family | Literal["auto", "sampled"] = "auto",
         ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,
@@ -111,7 +111,8 @@ value_range, random_state, n_jobs, verbose, checkpoint, resume
         bias: bool | str = "auto",
         learn_graphs: bool | str = "auto",
         selection: Any = True,
-        value_range: Any = None,
+        n_draws: int = 100,
+        value_range: Any = "auto",
         missing_values: float = np.nan,
         scale: Scale = "auto",
         add_indicator: bool = False,
@@ -132,6 +133,7 @@ value_range, random_state, n_jobs, verbose, checkpoint, resume
         self.bias = bias
         self.learn_graphs = learn_graphs
         self.selection = selection
+        self.n_draws = n_draws
         self.value_range = value_range
         self.missing_values = missing_values
         self.scale = scale
@@ -311,7 +313,7 @@ value_range, random_state, n_jobs, verbose, checkpoint, resume
 
     def _scale(self) -> Scale:
         """Whether to scale; one range for all columns says that they share a unit."""
-        if self.value_range is None:
+        if self.value_range is None or is_auto(self.value_range):
             return self.scale
         if self.scale is True:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ class SideSpec:
         How the features were matched with the nodes, in words; empty without them.
     code : FeatureCode or None
         How the features were made of what was given.
+    remake : callable or None
+        The same of other observations, where something of it was made of the observations.
     """
 
     def __init__(
@@ -37,8 +39,10 @@ class SideSpec:
         features: sp.csr_array | None,
         joined: str = "",
         code: FeatureCode | None = None,
+        remake: Callable[[Observations], SideSpec] | None = None,
     ) -> None:
         self.graphs, self.features, self.joined, self.code = graphs, features, joined, code
+        self.remake = remake
 
     @property
     def is_tied(self) -> bool:
@@ -48,7 +52,9 @@ class SideSpec:
     def to_input(self, n: int, ridge: float | None) -> SideInput:
         """The side as the fit takes it; without a graph the prior precision is the identity."""
         stack = stack_graphs(list(self.graphs.values()), n, list(self.graphs))
-        return SideInput(stack, ridge if self.graphs else 1.0, self.features)
+        remake = self.remake
+        again = None if remake is None else lambda part: remake(part).to_input(n, ridge)
+        return SideInput(stack, ridge if self.graphs else 1.0, self.features, again)
 
 
 def side_spec(graph: Any, features: Any, observations: Observations, side: Which) -> SideSpec:
@@ -77,14 +83,18 @@ def side_spec(graph: Any, features: Any, observations: Observations, side: Which
     elif features is not None:
         lines, note = in_order(features, labels, n, argument)
     graphs = _graphs(graph, lines, observations, side, n, labels, f"{word}_graph")
+    own = isinstance(graph, str) or isinstance(features, str)
+    # Parts of the observations have no labels; what is named was joined above.
+    given = lines if lines is not None else features
+    again = (lambda part: side_spec(graph, given, part, side)) if own else None
     if features is None:
-        return SideSpec(graphs, None)
+        return SideSpec(graphs, None, remake=again)
     if lines is None:
         view = observations.by_row if rows else observations.by_col
         F = pattern_features(view, observations.shape[1 if rows else 0])
-        return SideSpec(graphs, F, "the observation pattern", FeatureCode("pattern"))
+        return SideSpec(graphs, F, "the observation pattern", FeatureCode("pattern"), again)
     code, F = learn_code(lines, argument)
-    return SideSpec(graphs, F, note, code)
+    return SideSpec(graphs, F, note, code, again)
 
 
 def _graphs(

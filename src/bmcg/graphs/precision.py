@@ -89,6 +89,20 @@ class GraphStack:
         names = tuple(name for g, name in enumerate(self.names) if g != graph)
         return GraphStack(self.n, self.heads[used], self.tails[used], weights[:, used], names)
 
+    def nearest(self, count: int) -> GraphStack:
+        """In each graph only the edges that are among the `count` strongest of either end."""
+        weights = np.zeros_like(self.weights)
+        ends, others = np.append(self.heads, self.tails), np.arange(len(self.heads))
+        edges = np.append(others, others)
+        for g, own in enumerate(self.weights):
+            order = np.lexsort((-own[edges], ends))
+            counts = np.bincount(ends, minlength=self.n)
+            place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+            kept = np.unique(edges[order[place < count]])
+            weights[g, kept] = own[kept]
+        used = weights.any(axis=0)
+        return GraphStack(self.n, self.heads[used], self.tails[used], weights[:, used], self.names)
+
 
 def stack_graphs(
     adjacencies: Sequence[sp.csr_array], n: int, names: Sequence[str] = ()

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..estimators import BMCG
 from ..estimators.scaling import ColumnScale, Scale, column_scale
+from ..likelihoods.predictive import interval
 from ..observations import Observations
 from ..observations.labels import Labels
-from ..posterior.predictive import interval
 
 Array = NDArray[np.float64]
 

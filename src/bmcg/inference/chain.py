@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ Single = NDArray[np.float32]
 Index = NDArray[np.integer[Any]]
 _Kept = tuple[Single, Single, float]
 
+# split-R̂ of noise and density below which chains are taken to agree.
+AGREE = 1.1
 # Numbers gathered at once for pairs of rows and columns, 32 MiB in single precision.
 BATCH = 1 << 23
 # Sweeps before strengths are first moved: the factors must have left their start.
@@ -66,8 +68,7 @@ class Draws:
         return int(len(self) > 1)
 
 
-@dataclass(frozen=True)
-class Diagnostics:
+class Diagnostics(NamedTuple):
     """What the chains say of themselves.
 
     Attributes
@@ -90,6 +91,27 @@ class Diagnostics:
     noise_r_hat: float
     density_r_hat: float
     strengths_drawn: bool
+
+    @classmethod
+    def from_plain(cls, parts: Any) -> Diagnostics:
+        """From lists, as a model file has them."""
+        return cls(tuple(parts[0]), *parts[1:])
+
+    @property
+    def sentence(self) -> str:
+        """How far the chains can be believed, in words."""
+        start = "the chains settled" if self.settled else "the chains had not settled"
+        words = (
+            f"{start} after {max(self.burn_in)} sweeps; of the noise they hold "
+            f"{self.noise_size:.0f} independent draws (split-R̂ {self.noise_r_hat:.3f}), of the "
+            f"density {self.density_size:.0f} ({self.density_r_hat:.3f})"
+        )
+        return words if self.agree else f"{words}: usable, but more sweeps would make it surer"
+
+    @property
+    def agree(self) -> bool:
+        """Whether the chains had settled and tell the same."""
+        return self.settled and max(self.noise_r_hat, self.density_r_hat) < AGREE
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Settings:
     learn : bool
         Whether strengths of graphs, ridge and features are learned.
     prior : Prior
+    limits : (float, float) or None
+        Range of a value, which judges of predictions know of; None leaves it to `selection`.
     draws : int
         Kept by a fit that samples; zero for a variational one.
     chains : int
@@ -61,6 +63,7 @@ class Settings:
     learn: bool = False
     prior: Prior = field(default_factory=Prior)
     single: bool = False
+    limits: tuple[float, float] | None = (-np.inf, np.inf)
     draws: int = 0
     chains: int = 1
     burn_in: int = 120
@@ -175,6 +178,8 @@ class Fit:
         Of a fit by sampling, whose trace is of its log density.
     diagnostics : Diagnostics or None
         What its chains say of themselves.
+    limits : (float, float) or None
+        Range of a value, where that was a question and this the answer.
     """
 
     state: State
@@ -192,3 +197,4 @@ class Fit:
     unsolved: int = 0
     draws: Draws | None = None
     diagnostics: Diagnostics | None = None
+    limits: tuple[float, float] | None = None

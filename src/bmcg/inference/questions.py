@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,12 @@ from ..backends import Backend
 from ..graphs.precision import GraphStack
 from ..linalg.engines import Analyses
 from ..observations import Observations
-from .design import entry_moments
 from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .left_out import LEAST_ENTRIES, Change, Judge, make_folds
 from .side import Strengths
 from .variational import FIRST_RANK, run
+from .verdict import Verdict
 
 Array = NDArray[np.float64]
 Sides = tuple[SideInput, SideInput]
@@ -30,53 +30,10 @@ Sides = tuple[SideInput, SideInput]
 # A fit that decides on biases: short, small, and in the cheapest family.
 TRIAL_SWEEPS = 8
 TRIAL_RANK = 8
-# Leverages are estimates: an entry that seems to determine its own prediction still counts.
-LARGEST_LEVERAGE = 0.95
 # A fit without a graph goes on while this many sweeps like its last could reach the other's bound.
 PATIENCE = 20
 # Its first sweeps say nothing yet: the factors have to leave the prior they came from.
 LOST_SWEEPS = 3
-
-
-class Verdict(NamedTuple):
-    """What became of one thing that was tried.
-
-    Attributes
-    ----------
-    question : str
-        "biases", "components", "features" or "graphs".
-    tried : str
-        The model that was tried.
-    taken : bool
-        Whether it took the place of the one that stood.
-    measure : str
-        What decided: "bound" (higher is better), "left-out error" (lower is), or a rule.
-    standing, trial : float
-        That measure of the model that stood and of the one tried; NaN where a rule decided.
-    sweeps : int
-        Of the fits made for this verdict.
-    seconds : float
-    """
-
-    question: str
-    tried: str
-    taken: bool
-    measure: str
-    standing: float
-    trial: float
-    sweeps: int
-    seconds: float
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in words."""
-        end = "taken" if self.taken else "not taken"
-        if np.isnan(self.trial):
-            return f"{self.question}: {self.tried} {end}, {self.measure}"
-        return (
-            f"{self.question}: {self.tried} {end}, {self.measure} {self.trial:.6g} against "
-            f"{self.standing:.6g} ({self.sweeps} sweeps, {self.seconds:.2g} s)"
-        )
 
 
 WHOLE = "the whole model"
@@ -154,6 +111,11 @@ class Trials:
             raise KeyboardInterrupt
         return found
 
+    def judge(self, standing: Standing) -> Judge:
+        """Who tells which model predicts better."""
+        folds = make_folds(self.observations, standing.settings.seed)
+        return Judge(folds, standing.sides, self.backend, self.show, self.analyses)
+
 
 Answer = tuple[Standing, tuple[Verdict, ...]]
 Question = Callable[[Trials, Standing], Answer]
@@ -196,9 +158,8 @@ def ask_components(trials: Trials, standing: Standing) -> Answer:
     fit, settings = standing.fit, standing.settings
     if not (_in_doubt(standing) and settings.bias and fit is not None and fit.state.rank):
         return standing, ()
-    return _judged(
-        trials, standing, "components", standing.sides, replace(settings, rank=0), "biases alone"
-    )
+    less = replace(settings, rank=0)
+    return _judged(trials, standing, "components", lambda sides: sides, less, "biases alone")
 
 
 def ask_features(trials: Trials, standing: Standing) -> Answer:
@@ -209,7 +170,10 @@ def ask_features(trials: Trials, standing: Standing) -> Answer:
     sides = standing.sides
     if not (_in_doubt(standing) and features_are_dispensable(trials.observations, sides)):
         return standing, ()
-    bare = replace(sides[0], features=None), replace(sides[1], features=None)
+
+    def bare(sides: Sides) -> Sides:
+        return replace(sides[0], features=None), replace(sides[1], features=None)
+
     return _judged(trials, standing, "features", bare, standing.settings, "without features")
 
 
@@ -251,11 +215,7 @@ def ask_graphs(trials: Trials, standing: Standing) -> Answer:
             called = tried if called == standing.name else f"{called}, {tried}"
             stacks[which] = stacks[which].without(stacks[which].names.index(name))
     if best is not fit:
-        rows, cols = (
-            _with_idle(side, given.stack)
-            for side, given in zip((best.rows, best.cols), sides, strict=True)
-        )
-        standing = replace(standing, fit=replace(best, rows=rows, cols=cols), name=called)
+        standing = replace(standing, fit=as_given(best, sides), name=called)
     return standing, tuple(verdicts)
 
 
@@ -285,38 +245,33 @@ def _in_doubt(standing: Standing) -> bool:
 
 
 def _judged(
-    trials: Trials, standing: Standing, question: str, sides: Sides, settings: Settings, name: str
+    trials: Trials, standing: Standing, question: str, change: Change, settings: Settings, name: str
 ) -> Answer:
-    """The model that stands, or another if that converges and predicts left-out entries better."""
-    clock, old = Clock(trials), standing.fit
+    """The model that stands, or another if that predicts entries better that were left out."""
+    clock, judge, old = Clock(trials), trials.judge(standing), standing.fit
     assert old is not None
-    new = trials.fit(sides, settings, name)
-    errors = [left_out_error(trials.observations, fit) for fit in (old, new)]
-    taken = new.converged and errors[1] < errors[0]
+    if not judge.folds:
+        rule = f"because fewer than {LEAST_ENTRIES} entries say nothing"
+        return standing, (clock.verdict(question, name, False, rule, np.nan, np.nan),)
+    errors = (
+        judge.error(lambda sides: sides, standing.settings, standing.name),
+        judge.error(change, settings, name),
+    )
+    trials.sweeps += judge.sweeps
+    new = trials.fit(change(standing.sides), settings, name) if errors[1] < errors[0] else old
+    taken = new is not old and new.converged
     verdict = clock.verdict(question, name, taken, "left-out error", *errors)
     if not taken:
         return standing, (verdict,)
+    return replace(standing, fit=as_given(new, standing.sides), name=name), (verdict,)
+
+
+def as_given(fit: Fit, sides: Sides) -> Fit:
+    """The fit with all that its sides were given, unused where it was left out."""
     rows, cols = (
-        replace(side, feature_share=0.0) if given.features is not None and _is_bare(side) else side
-        for side, given in zip((new.rows, new.cols), standing.sides, strict=True)
+        _with_idle(side, given) for side, given in zip((fit.rows, fit.cols), sides, strict=True)
     )
-    return replace(standing, fit=replace(new, rows=rows, cols=cols), name=name), (verdict,)
-
-
-def _is_bare(side: FittedSide) -> bool:
-    return side.side.prior.features is None
-
-
-def left_out_error(observations: Observations, fit: Fit) -> float:
-    """Root mean square of e/(1 − h), what observed entries would be missed by if left out.
-
-    The leverage h of an entry is the variance of its prediction over that of the noise.
-    """
-    mean, variance = entry_moments(fit.state, observations.row_indices, observations.col_indices)
-    leverage = variance * float(fit.state.tau.mean)
-    missed = observations.values - fit.offset - fit.scale * mean
-    missed /= 1.0 - np.minimum(leverage, LARGEST_LEVERAGE)
-    return float(np.sqrt(np.mean(missed**2)))
+    return replace(fit, rows=rows, cols=cols)
 
 
 def features_are_dispensable(observations: Observations, sides: Sides) -> bool:
@@ -362,11 +317,17 @@ def _without_graph(
     return trials.fit((sides[0], sides[1]), standing.settings, about, hopeless, start)
 
 
-def _with_idle(side: FittedSide, stack: GraphStack) -> FittedSide:
-    """The side with all the graphs it was given, at strength zero where they were left out."""
+def _with_idle(side: FittedSide, given: SideInput) -> FittedSide:
+    """The side with all it was given, at strength zero where that was left out."""
+    stack = given.stack
     at = [stack.names.index(name) for name in side.stack.names]
     graphs, shares = np.zeros(len(stack.names)), np.zeros(len(stack.names))
     graphs[at], shares[at] = side.strengths.graphs, side.graph_shares
+    idle = given.features is not None and side.side.prior.features is None
     return replace(
-        side, stack=stack, strengths=replace(side.strengths, graphs=graphs), graph_shares=shares
+        side,
+        stack=stack,
+        strengths=replace(side.strengths, graphs=graphs),
+        graph_shares=shares,
+        feature_share=0.0 if idle else side.feature_share,
     )

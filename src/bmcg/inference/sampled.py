@@ -18,6 +18,7 @@ from .chain import Chain, Draws, Outcome, Plan, sample
 from .covariance import Blocks
 from .fit import Fit, Progress, Settings, SideInput, Start
 from .sampling import Point, Sides
+from .side import Strengths
 from .state import Factors, Gamma, State
 from .variational import finished, make_side, root_mean_square
 
@@ -25,8 +26,6 @@ Array = NDArray[np.float64]
 
 # Standard deviation of the factors that a chain starts from, for a product of unit variance.
 SMALL_START = 0.3
-# split-R̂ of noise and density below which chains are taken to agree.
-AGREE = 1.1
 
 
 def run_sampled(
@@ -38,6 +37,7 @@ def run_sampled(
     backend: Backend,
     callback: Callable[[Progress], bool | None] | None = None,
     start: Start | None = None,
+    strengths: tuple[Strengths, Strengths] | None = None,
     analyses: Analyses | None = None,
 ) -> Fit:
     """Sample the model with exactly `settings.rank` components.
@@ -53,6 +53,8 @@ def run_sampled(
         Receives a `Progress` after every sweep; True from it ends the fit there.
     start : Start, optional
         Go on from there, in its units; components that it lacks start small.
+    strengths : tuple of Strengths, optional
+        Where those of both sides start.
     analyses : Analyses, optional
         Symbolic analyses of graphs, shared with other fits.
 
@@ -70,8 +72,8 @@ def run_sampled(
             make_side(observations, 0, rows, settings, backend, analyses, offset, scale),
             make_side(observations, 1, cols, settings, backend, analyses, offset, scale),
         )
-        if start is not None and start.strengths is not None:
-            sides = sides[0].at(start.strengths[0]), sides[1].at(start.strengths[1])
+        if strengths is not None:
+            sides = sides[0].at(strengths[0]), sides[1].at(strengths[1])
         loop = _Chains(sides, settings, offset, scale, callback)
         return loop.run(None if start is None else start.state)
 
@@ -174,7 +176,7 @@ class _Chains:
             self.scale,
             tuple(self.trace),
             (len(point.lam),) * len(self.trace),
-            diagnostics.settled and max(diagnostics.noise_r_hat, diagnostics.density_r_hat) < AGREE,
+            diagnostics.agree,
             found.interrupted,
             self.stopped,
             rows,

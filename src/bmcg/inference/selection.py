@@ -15,20 +15,25 @@ import numpy as np
 from ..backends import Backend
 from ..observations import Observations
 from .fit import Fit, Progress, Settings
+from .left_out import Judge, make_folds, ties
 from .questions import (
+    WHOLE,
     Clock,
     Question,
     Sides,
     Standing,
     Trials,
-    Verdict,
+    as_given,
     ask_biases,
     ask_components,
     ask_features,
     ask_graphs,
 )
+from .sampled import run_sampled
+from .sampled_questions import choose
 from .snapshot import Snapshot
 from .variational import run
+from .verdict import Verdict
 
 
 class Selection(NamedTuple):
@@ -50,6 +55,7 @@ class Selection(NamedTuple):
         return cls(parts[0], tuple(Verdict(*verdict) for verdict in parts[1]))
 
 
+RANGE = "because left-out entries are predicted better within it"
 BEFORE: dict[str, Question] = {"biases": ask_biases}
 AFTER: dict[str, Question] = {
     "components": ask_components,
@@ -87,6 +93,8 @@ def select(
     callback, keep, resume
         Of the fit itself, as in `run`.
     """
+    if settings.draws:
+        return _select_sampled(observations, sides, settings, backend, show, asked, callback)
     trials = Trials(observations, backend, show)
     if resume is not None:
         settings = replace(settings, bias=resume.state.biased)
@@ -108,6 +116,35 @@ def select(
         analyses=trials.analyses,
     )
     return settle(trials, replace(standing, fit=fit), asked, tuple(verdicts))
+
+
+def _select_sampled(
+    observations: Observations,
+    sides: Sides,
+    settings: Settings,
+    backend: Backend,
+    show: Callable[..., None],
+    asked: Collection[str],
+    callback: Callable[[Progress], bool | None] | None,
+) -> tuple[Fit, Selection]:
+    """Chains of the model that predicts left-out entries best, on all entries."""
+    judge = Judge(make_folds(observations, settings.seed), sides, backend, show)
+    choice, verdicts = choose(judge, settings, asked)
+    chosen = choice.change(sides)
+    fit = run_sampled(
+        observations,
+        *chosen,
+        choice.settings,
+        backend=backend,
+        callback=callback,
+        strengths=judge.strengths.get(ties(chosen, choice.settings)),
+        analyses=judge.analyses,
+    )
+    if choice.score.clipped:
+        low, high = float(observations.values.min()), float(observations.values.max())
+        fit = replace(fit, limits=(low, high))
+        verdicts.append(Verdict("range", "the observed range", True, RANGE, np.nan, np.nan, 0, 0.0))
+    return as_given(fit, sides), Selection(WHOLE, tuple(verdicts))
 
 
 def settle(

@@ -15,6 +15,7 @@ from ..graphs.precision import GraphStack
 from ..likelihoods import Gaussian, Likelihood, Weighting
 from ..linalg.engines import VarianceEngine
 from ..linalg.prior import FeatureMap, SidePrior, with_features
+from ..observations import Observations
 
 Array = NDArray[np.float64]
 
@@ -62,11 +63,18 @@ class SideInput:
     ridge : float or None
         Where the ridge starts, if strengths are learned, or stays. None leaves it to the fit.
     features : csr_array of shape (n, p) or None
+    remake : callable or None
+        The same of other observations, where something of it was made of the observations.
     """
 
     stack: GraphStack
     ridge: float | None
     features: sp.csr_array | None = None
+    remake: Callable[[Observations], SideInput] | None = None
+
+    def of(self, observations: Observations) -> SideInput:
+        """What would be known if these were all observations."""
+        return self if self.remake is None else self.remake(observations)
 
     def first_strengths(self, learn: bool) -> Strengths:
         """Where a fit starts."""

@@ -1,7 +1,7 @@
 """What was learned: predictions, their spread, draws."""
 
+from ..likelihoods.predictive import Predictive
 from .posterior import Posterior
-from .predictive import Predictive
 from .side import SidePosterior
 
 __all__ = ["Posterior", "Predictive", "SidePosterior"]

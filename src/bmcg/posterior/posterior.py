@@ -20,11 +20,11 @@ from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
+from ..likelihoods.predictive import Predictive
 from ..observations import View
 from . import kept
 from .draws import Draws, batches
 from .explained import explained
-from .predictive import Predictive
 from .side import HELD, SidePosterior, bias_precision
 
 Array = NDArray[np.float64]

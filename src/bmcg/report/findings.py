@@ -297,6 +297,7 @@ def _facts(model: BMCG, test: Entries | None) -> tuple[tuple[str, str], ...]:
         ("variances by", f"{model.engines_[0]} (rows), {model.engines_[1]} (columns)"),
         ("the model holds", model.selection_.holds),
         *(("asked", verdict.sentence) for verdict in model.selection_.verdicts),
+        *(() if model.diagnostics_ is None else (("chains", model.diagnostics_.sentence),)),
     ]
     settings = ", ".join(
         f"{name}={value!r}"

@@ -1,0 +1,98 @@
+"""Entries that judge a model are really left out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcg import BMCG, Observations
+from bmcg.backends import NumbaBackend
+from bmcg.estimators.sides import side_spec
+from bmcg.inference import left_out
+from bmcg.inference.fit import Settings
+from bmcg.inference.left_out import Judge, make_folds
+
+
+def some_data(m=30, n=20, seed=0, density=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 2)) @ rng.normal(size=(2, n)) + 0.3 * rng.normal(size=(m, n))
+    seen = np.nonzero(rng.random((m, n)) < density)
+    return Observations.from_triples(*seen, X[seen], shape=(m, n))
+
+
+def places(rows, cols):
+    return set(zip(np.asarray(rows).tolist(), np.asarray(cols).tolist(), strict=True))
+
+
+def test_folds_are_disjoint_and_leave_out_what_they_name():
+    data = some_data()
+    folds, everything = make_folds(data, 0), places(data.row_indices, data.col_indices)
+    assert len(folds) == left_out.MOST_FOLDS
+    out = [places(fold.rows, fold.cols) for fold in folds]
+    assert sum(map(len, out)) == len(set.union(*out))
+    for fold, gone in zip(folds, out, strict=True):
+        kept = places(fold.kept.row_indices, fold.kept.col_indices)
+        assert not kept & gone
+        assert kept | gone == everything
+
+
+def test_many_entries_are_judged_by_those_of_some_rows(monkeypatch):
+    monkeypatch.setattr(left_out, "MOST_ENTRIES", 100)
+    (fold, *_) = make_folds(some_data(), 0)
+    assert len(fold.kept.values) + len(fold.values) < 150
+    assert fold.kept.shape == (30, 20)
+
+
+def test_few_entries_say_nothing():
+    assert make_folds(Observations.from_triples([0, 1], [0, 1], [1.0, 2.0]), 0) == []
+
+
+@pytest.mark.parametrize(
+    "given", [{"features": "pattern", "graph": None}, {"graph": "auto", "features": None}]
+)
+def test_what_is_made_of_the_observations_has_not_seen_those_left_out(given):
+    data = some_data()
+    side = side_spec(given["graph"], given["features"], data, "rows").to_input(30, None)
+    (fold, *_) = make_folds(data, 0)
+    seen = side_spec(given["graph"], given["features"], fold.kept, "rows").to_input(30, None)
+    made = side.of(fold.kept)
+    if given["features"]:
+        assert (made.features != seen.features).nnz == 0
+        assert (made.features != side.features).nnz > 0
+    else:
+        assert np.array_equal(made.stack.weights, seen.stack.weights)
+
+
+def test_the_error_is_that_of_a_fit_without_the_entries():
+    data, backend = some_data(), NumbaBackend(1)
+    sides = tuple(
+        side_spec(None, None, data, w).to_input(n, None)
+        for w, n in zip(("rows", "cols"), data.shape, strict=True)
+    )
+    (fold, *_) = make_folds(data, 0)
+    settings = Settings(family="row", rank=4, bias=True, seed=3)
+    judge = Judge([fold], sides, backend, lambda sweep, about: None)
+    found = judge.error(lambda given: given, settings, "")
+    model = BMCG(rank=4, posterior="row", bias=True, selection=False, n_jobs=1)
+    model._settings = lambda *rest: settings  # the seed itself, which a random_state hides
+    missed = model.fit(fold.kept).predict(fold.rows, fold.cols) - fold.values
+    assert np.isclose(found, np.sqrt(np.mean(missed**2)), rtol=1e-6)
+
+
+def sensors(seed):
+    """Twenty sensors with daily patterns of their own and noise, a fifth of the steps known."""
+    rng = np.random.default_rng(seed)
+    day = np.arange(200) / 24
+    waves = np.array([np.sin(2 * np.pi * k * day + p) for k in (1, 2, 3) for p in (0.0, 1.5)])
+    X = rng.normal(size=(20, 6)) @ waves + 0.3 * rng.normal(size=(20, 200))
+    return np.where(rng.random(X.shape) < 0.35, X, np.nan)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_an_empty_row_does_not_cost_the_others_their_components(seed):
+    X = sensors(seed)
+    fits = [
+        BMCG(random_state=seed, bias=True, n_jobs=1).fit(data)
+        for data in (X, np.vstack((X, np.full((1, 200), np.nan))))
+    ]
+    assert min(fit.rank_ for fit in fits) > 0

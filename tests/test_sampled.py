@@ -1,0 +1,167 @@
+"""posterior="sampled": everything that a model does, by draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bmcg import BMCG, BMCGImputer, Observations, load_model
+from bmcg.graphs import chain_graph
+
+
+def planted(seed=0, m=40, n=30, noise=0.3, density=0.5, rank=2):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, n))
+    X = truth + noise * rng.normal(size=truth.shape)
+    return truth, X, rng.random(truth.shape) < density
+
+
+@pytest.fixture(scope="module")
+def model():
+    _, X, seen = planted()
+    return BMCG(posterior="sampled", max_sweeps=60, n_draws=60, random_state=0, n_jobs=1).fit(
+        np.where(seen, X, np.nan)
+    )
+
+
+def test_a_planted_truth_is_found_and_its_noise(model):
+    truth, X, seen = planted()
+    i, j = np.nonzero(~seen)
+    mean, std = model.predict(i, j, return_std=True)
+    assert np.sqrt(np.mean((mean - truth[i, j]) ** 2)) < 0.35
+    assert abs(model.noise_std_ - 0.3) < 0.05
+    assert 0.85 < np.mean(np.abs(X[i, j] - mean) < 1.645 * std) < 0.95
+
+
+def test_what_was_asked_is_on_record_and_the_chains_speak(model):
+    questions = {verdict.question for verdict in model.selection_.verdicts}
+    assert {"biases", "components"} <= questions
+    assert model.posterior_ == "sampled"
+    assert model.diagnostics_.noise_size > 5
+    assert "draws" in model.diagnostics_.sentence
+
+
+def test_deviations_intervals_and_draws_agree(model):
+    i, j = np.arange(12), np.arange(12)
+    std = model.predict(i, j, return_std=True, include_noise=False)[1]
+    draws = model.sample(i, j, n_draws=60, random_state=0)
+    assert np.allclose(draws.std(axis=0, ddof=1), std, rtol=1e-4)
+    low, high = model.predict_interval(i, j, level=0.6827)
+    mean, wide = model.predict(i, j, return_std=True)
+    assert np.allclose((high - low) / 2, wide, rtol=1e-3)
+    assert np.allclose(model.complete()[i, j], mean, atol=1e-5)
+
+
+def test_the_same_seed_is_the_same_model_with_any_number_of_threads(model):
+    _, X, seen = planted()
+    again = BMCG(posterior="sampled", max_sweeps=60, n_draws=60, random_state=0, n_jobs=2)
+    assert np.array_equal(again.fit(np.where(seen, X, np.nan)).complete(), model.complete())
+
+
+def test_a_saved_model_predicts_the_same(model, tmp_path):
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    loaded = load_model(path)
+    i, j = np.nonzero(np.ones(model.shape_))
+    for a, b in zip(
+        model.predict(i, j, return_std=True), loaded.predict(i, j, return_std=True), strict=True
+    ):
+        assert np.array_equal(a, b)
+    assert loaded.diagnostics_ == model.diagnostics_
+    assert loaded.selection_ == model.selection_
+
+
+def test_factors_and_biases_are_near_the_completed_matrix(model):
+    whole = model.row_factors_ @ model.col_factors_.T
+    whole += model.row_bias_[:, None] + model.col_bias_ + model.offset_
+    assert model.row_factors_.shape == (40, model.rank_)
+    assert np.sqrt(np.mean((whole - model.complete()) ** 2)) < 0.3 * model.complete().std()
+
+
+def test_new_rows_new_entries_and_lists(model):
+    truth, X, seen = planted()
+    known = Observations.from_triples(np.zeros(15, int), np.arange(15), X[0, :15], shape=(1, 30))
+    folded = model.fold_in(known)
+    error = folded.predict(np.zeros(15, int), np.arange(15, 30)) - truth[0, 15:]
+    assert np.sqrt(np.mean(error**2)) < 0.6
+    best = model.recommend([0], n=3)
+    assert len(best) == 3
+    old = Observations.from_any(np.where(seen, X, np.nan))
+    i, j = np.nonzero(~seen)
+    new = Observations.from_triples(i[:40], j[:40], X[i[:40], j[:40]], shape=X.shape)
+    model.update(new, observations=old)
+    assert model.posterior_ == "sampled"
+    rest = model.predict(i[40:], j[40:]) - truth[i[40:], j[40:]]
+    assert np.sqrt(np.mean(rest**2)) < 0.35
+
+
+def useless_and_useful(seed):
+    rng = np.random.default_rng(seed)
+    walk = np.cumsum(rng.normal(size=(60, 2)), axis=0)
+    walk = (walk - walk.mean(axis=0)) / walk.std(axis=0)
+    X = walk @ rng.normal(size=(2, 25)) + 0.5 * rng.normal(size=(60, 25))
+    seen = rng.random(X.shape) < 0.25
+    chain = sp.csr_array(chain_graph(60))
+    order = rng.permutation(60)
+    return X, seen, chain, chain[order][:, order]
+
+
+def test_a_graph_that_helps_is_used_and_one_that_does_not_is_left_out():
+    X, seen, good, bad = useless_and_useful(0)
+    options = {"posterior": "sampled", "max_sweeps": 40, "random_state": 0, "n_jobs": 1}
+    options |= {"rank": 6, "selection": ["graphs"], "bias": False}
+    errors = {}
+    for name, graph in (("none", None), ("good", good), ("bad", bad)):
+        model = BMCG(**options).fit(np.where(seen, X, np.nan), row_graph=graph)
+        errors[name] = np.sqrt(np.mean((model.complete() - X)[~seen] ** 2))
+        if name == "bad":
+            assert model.graph_weights_["rows"]["graph"].sentence == "graph: not used"
+    assert errors["good"] < 0.93 * errors["none"]
+    assert errors["bad"] < 1.02 * errors["none"]
+
+
+def test_a_dense_similarity_is_cut_to_its_nearest():
+    X, seen, _, _ = useless_and_useful(1)
+    X, seen = np.repeat(X, 2, axis=0)[:110], np.repeat(seen, 2, axis=0)[:110]
+    place = np.arange(110) / 2
+    similar = np.exp(-np.abs(place[:, None] - place) / 30)
+    model = BMCG(
+        posterior="sampled", rank=3, max_sweeps=4, selection=["graphs"], random_state=0, n_jobs=1
+    )
+    model.fit(np.where(seen, X, np.nan), row_graph=similar)
+    tried = [verdict.tried for verdict in model.selection_.verdicts]
+    assert "the 5 nearest in the graphs of the rows" in tried
+
+
+def test_values_within_a_range_are_predicted_within_it():
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 40)) < 0.08).astype(float)
+    seen = rng.random(X.shape) < 0.7
+    model = BMCG(posterior="sampled", max_sweeps=40, random_state=0, n_jobs=1)
+    filled = model.fit(np.where(seen, X, np.nan)).complete()
+    error = np.sqrt(np.mean((filled - X)[~seen] ** 2))
+    assert error < 1.02 * np.sqrt(np.mean((X[seen].mean() - X[~seen]) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "dense"}, "engine='dense'"),
+        ({"storage": "float32"}, "storage='float32'"),
+        ({"checkpoint": "fit.ckpt"}, "checkpoint"),
+        ({"n_draws": 0}, "n_draws=0"),
+    ],
+)
+def test_options_that_do_not_apply_are_refused(options, words):
+    _, X, seen = planted()
+    with pytest.raises(ValueError, match=words):
+        BMCG(posterior="sampled", **options).fit(np.where(seen, X, np.nan))
+
+
+def test_the_imputer_samples_too():
+    _, X, seen = planted(3)
+    holed = np.where(seen, X, np.nan)
+    filled = BMCGImputer(posterior="sampled", random_state=0, n_jobs=1).fit_transform(holed)
+    assert np.isfinite(filled).all()
+    assert np.array_equal(filled[seen], X[seen])
