@@ -102,7 +102,7 @@ def draw(name: str, out: Path, pictures: Path, quick: bool = False) -> list[Path
     list of Path
         What was written; figures also as SVG.
     """
-    from . import figures
+    import bmcg.bench.figures as figures
 
     rows = read(out / f"{name}.parquet")
     if name == "priors":

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from . import options as o
+import bmcg.cli.options as o
+
 from .app import app
 
 
@@ -75,7 +76,8 @@ def fit(
     `zcat ratings.csv.gz | bmcg fit - --row user --col item --value rating
     -o model.safetensors --checkpoint fit.checkpoint --resume`
     """
-    from . import fit_work as work
+    import bmcg.cli.fit_work as work
+
     from .reading import DataForm
     from .tables import Dialect
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from . import options as o
+import bmcg.cli.options as o
+
 from .app import app
 
 
@@ -57,7 +58,8 @@ def predict(
 
     `cut -d, -f1,2 new.csv | bmcg predict model.safetensors - --unknown prior -o - | sort`
     """
-    from . import predict_work as work
+    import bmcg.cli.predict_work as work
+
     from .tables import Dialect
 
     work.predict(
@@ -86,7 +88,8 @@ def complete(
 
     `bmcg complete model.safetensors -o matrix.csv`
     """
-    from . import predict_work as work
+    import bmcg.cli.predict_work as work
+
     from .tables import Dialect
 
     work.complete(model, output, memory_limit, Dialect(format.value, delimiter), force)

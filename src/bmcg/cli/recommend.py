@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from . import options as o
+import bmcg.cli.options as o
+
 from .app import app
 
 

@@ -110,10 +110,10 @@ class FittingModel(CallbackSupport, ServingModel):
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
         family = self._family(rows, cols)
-        notes = {"row_features": rows.joined, "col_features": cols.joined}
-        joined = {argument: note for argument, note in notes.items() if note}
-        given_codes = {"rows": rows.code, "cols": cols.code}
-        codes = {side: code for side, code in given_codes.items() if code is not None}
+        notes = (("row_features", rows.joined), ("col_features", cols.joined))
+        joined = {argument: note for argument, note in notes if note}
+        given_codes = (("rows", rows.code), ("cols", cols.code))
+        codes = {side: code for side, code in given_codes if code is not None}
         tasks = SweepTasks(owner, given, observations.values)
         fit, fitted, selection, advice = self._run(observations, rows, cols, family, tasks)
         # Nothing is set before the fit stands: what fails leaves the model as it was.
@@ -165,21 +165,18 @@ class FittingModel(CallbackSupport, ServingModel):
 
     def _check_sampled(self) -> None:
         """Options that draws have no use for are refused."""
-        if self.engine != "auto":
-            raise ValueError(
-                f'engine={self.engine!r} computes variances, which posterior="sampled" has no use '
-                'for: leave engine="auto"'
-            )
-        if self.storage != "float64":
-            raise ValueError(
-                f'storage={self.storage!r} does nothing for posterior="sampled", which stores no '
-                'second moments: leave storage="float64"'
-            )
-        if self.checkpoint is not None or self.resume:
-            raise ValueError(
-                'posterior="sampled" cannot be kept in a checkpoint yet: leave out checkpoint and '
-                "resume, or use a variational posterior"
-            )
+        for name, usual, why in (
+            ("engine", "auto", "variances are those of the draws"),
+            ("storage", "float64", "no second moments are stored"),
+            ("checkpoint", None, "a chain cannot be kept in a checkpoint yet"),
+            ("resume", False, "a chain cannot be kept in a checkpoint yet"),
+        ):
+            value = getattr(self, name)
+            if value != usual:
+                raise ValueError(
+                    f'{name}={value!r} does not go with posterior="sampled": {why}; leave it at '
+                    f"{usual!r}, or use a variational posterior"
+                )
 
     def _run(
         self,
@@ -189,7 +186,7 @@ class FittingModel(CallbackSupport, ServingModel):
         family: Kind,
         tasks: SweepTasks,
     ) -> tuple[Fit, Posterior, Selection, str]:
-        """The fit, what it learned, the questions asked, and advice where it did not converge."""
+        """The fit, what it learned, its questions, and advice where it did not converge."""
         m, n = observations.shape
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, family, bool(learn))
@@ -255,11 +252,11 @@ class FittingModel(CallbackSupport, ServingModel):
     ) -> Posterior:
         family = self.posterior_
         settings = self._settings(observations, family, False)
-        settings = replace(settings, bias=start.state.biased)
         progress = fit_progress(self.max_sweeps, self.verbose)
         again = run_sampled if settings.draws else run
-        if settings.draws:
-            settings = replace(settings, rank=start.state.rank)
+        # A chain has as many components as it is told to.
+        rank = start.state.rank if settings.draws else settings.rank
+        settings = replace(settings, bias=start.state.biased, rank=rank)
         with open_backend(self.n_jobs) as backend, progress as show:
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
@@ -302,13 +299,10 @@ class FittingModel(CallbackSupport, ServingModel):
 
     def _limits(self, observations: Observations) -> tuple[float, float]:
         """The range of an entry, as numbers; values that are all equal span none."""
-        if self.value_range is None or is_auto(self.value_range):
+        given, x = self.value_range, observations.values
+        if given is None or is_auto(given) or (isinstance(given, str) and size_if_equal(x)):
             return -np.inf, np.inf
-        if isinstance(self.value_range, str) and size_if_equal(observations.values):
-            return -np.inf, np.inf
-        if isinstance(self.value_range, str):
-            return float(observations.values.min()), float(observations.values.max())
-        low, high = self.value_range
+        low, high = (x.min(), x.max()) if isinstance(given, str) else given
         return float(low), float(high)
 
     def _as_of(self, fit: Fit, observations: Observations, family: Kind) -> Self:
@@ -353,8 +347,8 @@ class FittingModel(CallbackSupport, ServingModel):
                 f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
                 f"{advice}"
             )
-        elif fit.diagnostics is not None and not fit.converged:
-            said.append(fit.diagnostics.sentence)
+        elif fit.diagnostics is not None:
+            said += [] if fit.converged else [fit.diagnostics.sentence]
         elif self.stop_reason_ == "max_sweeps":
             said.append(
                 f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "

@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-def mean_block(draws: Draws, rows: Index, cols: Index) -> Array:
+def kept_means(draws: Draws, rows: Index, cols: Index) -> Array:
     """Means of u·v for all pairs of some rows and some columns, shape (n_rows, n_cols).
 
     All draws side by side are one product.
@@ -23,7 +23,7 @@ def mean_block(draws: Draws, rows: Index, cols: Index) -> Array:
     return (U @ V.T).astype(np.float64) / len(draws)
 
 
-def variance_block(draws: Draws, rows: Index, cols: Index) -> Array:
+def kept_variances(draws: Draws, rows: Index, cols: Index) -> Array:
     """Variances of u·v for all pairs of some rows and some columns, shape (n_rows, n_cols)."""
     total, squares = (np.zeros((len(rows), len(cols))) for _ in range(2))
     for U, V in zip(draws.rows[:, rows], draws.cols[:, cols], strict=True):

@@ -22,9 +22,9 @@ from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
 from ..likelihoods.predictive import Predictive
 from ..observations import View
-from . import kept
 from .draws import Draws, batches
 from .explained import explained
+from .kept import chosen, kept_means, kept_variances
 from .side import HELD, SidePosterior, bias_precision
 
 Array = NDArray[np.float64]
@@ -131,7 +131,7 @@ class Posterior:
         Before the limits: of many entries at a limit these still tell which is best.
         """
         if self.draws is not None:
-            return self.scale * kept.mean_block(self.draws, rows, cols) + self.offset
+            return self.scale * kept_means(self.draws, rows, cols) + self.offset
         U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
         return self.scale * (U @ V.T) + self.offset
 
@@ -139,7 +139,7 @@ class Posterior:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
         u, v = self.rows.factors, self.cols.factors
         if self.draws is not None:
-            out = kept.variance_block(self.draws, rows, cols)
+            out = kept_variances(self.draws, rows, cols)
         elif isinstance(u.covariance, Blocks):
             # Half the work for all pairs: ⟨uuᵀ⟩ : ⟨vvᵀ⟩ is ⟨(u·v)²⟩.
             left, right = (
@@ -169,9 +169,7 @@ class Posterior:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
         rng = np.random.default_rng([seed, 2])
         if self.draws is not None:
-            return self._kept_draw(
-                rows, cols, kept.chosen(self.draws, n_draws, rng), rng, include_noise
-            )
+            return self._kept_draw(rows, cols, chosen(self.draws, n_draws, rng), rng, include_noise)
         out = np.empty((n_draws, len(rows)))
         draws_u = Draws(self.family, self.rows, [seed, 0])
         draws_v = Draws(self.family, self.cols, [seed, 1])
