@@ -128,6 +128,122 @@ def test_update_takes_new_rows_with_their_links_and_refuses_another_table(rating
     assert "entries" in refused(*command, "--data", part, "--force")
 
 
+NEW = ("u7", "u13", "u4")
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    """Ratings and features of users whose labels are in no order, and a model without NEW."""
+    folder, rng = tmp_path_factory.mktemp("described"), np.random.default_rng(0)
+    kinds, ages = rng.integers(0, 3, 30), rng.integers(20, 60, 30)
+    factors = rng.standard_normal((3, 2))[kinds] + np.outer((ages - 40) / 15, [0.7, -0.4])
+    X = factors @ rng.standard_normal((2, 10)) + 0.05 * rng.standard_normal((30, 10))
+    cells = [(u, i) for u, i in rng.permutation(np.argwhere(rng.random(X.shape) < 0.6))]
+    ratings = {(f"u{u}", f"i{i}"): f"u{u},i{i},{X[u, i]:.6f}" for u, i in cells}
+    # A kind of newcomers may be written like a number: the fit's were names.
+    facts = {f"u{u}": f"{ages[u]},u{u},{'12x'[kinds[u]]}" for u in rng.permutation(30)}
+    parts = {
+        "old.csv": ["user,item,rating", *(t for k, t in ratings.items() if k[0] not in NEW)],
+        "new.csv": ["user,item,rating", *(t for k, t in ratings.items() if k[0] in NEW)],
+        "old-facts.csv": ["age,user,kind", *(t for u, t in facts.items() if u not in NEW)],
+        "new-facts.csv": ["age,user,kind", *(facts[u] for u in NEW)],
+        "facts.csv": ["age,user,kind", *reversed(facts.values())],
+    }
+    for name, lines in parts.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    fit = ("fit", folder / "old.csv", *FIT, *DENSE, "--no-selection")
+    for name, features in (("table", folder / "old-facts.csv"), ("pattern", "pattern")):
+        ended = call(*fit, "--row-features", features, "-o", folder / name)
+        assert ended.code == 0, ended.err
+    return folder
+
+
+def entries(path):
+    return Observations.from_frame(pl.read_csv(path), "user", "item", "rating")
+
+
+def rows_of(model, names=NEW):
+    items = model.col_labels_.values
+    return np.array([model.predict([who] * len(items), items) for who in names])
+
+
+@pytest.mark.parametrize("facts", ["new-facts.csv", "facts.csv"])
+def test_features_of_newcomers_are_joined_by_label(described, tmp_path, facts):
+    """Their table is in no order, and may speak of everyone."""
+    command = ("fold-in", described / "table", described / "new.csv", *VALUE)
+    ended = call(*command, "--row-features", described / facts, "-o", tmp_path / "n")
+    assert ended.code == 0, ended.err
+    table = pl.read_csv(described / "facts.csv", schema_overrides={"kind": pl.String})
+    model = load_model(described / "table")
+    expected = model.fold_in(entries(described / "new.csv"), row_features=(table, "user"))
+    np.testing.assert_allclose(rows_of(load_model(tmp_path / "n")), rows_of(expected))
+
+
+def test_features_alone_say_who_is_new(described, tmp_path, table):
+    """Kinds that are all written like numbers are kinds; an age that is not known is missing."""
+    facts = table("f.csv", "kind,age,user", "2,,zoe", "1,,ann")
+    command = ("fold-in", described / "table", "--row-features", facts, "-o", tmp_path / "n")
+    ended = call(*command)
+    assert ended.code == 0, ended.err
+    found = load_model(tmp_path / "n")
+    lines = pl.DataFrame({"user": ["ann", "zoe"], "kind": ["1", "2"], "age": [np.nan, np.nan]})
+    expected = load_model(described / "table").fold_in(row_features=(lines, "user"))
+    who = ["ann", "zoe"]
+    np.testing.assert_allclose(rows_of(found, who), rows_of(expected, who))
+    assert not np.allclose(*rows_of(found, who))
+    known = ("--row-features", described / "new-facts.csv", "--force")
+    assert "part of the fit" not in call(*command, *known).err
+    everyone = ("--row-features", described / "facts.csv", "--force")
+    assert "27 of 30 labels were part of the fit" in call(*command, *everyone).err
+
+
+@pytest.mark.filterwarnings("ignore:stopped at max_sweeps")
+@pytest.mark.parametrize("kind", ["table", "pattern"])
+def test_a_model_with_features_is_updated_like_that_of_the_library(described, tmp_path, kind):
+    given = () if kind == "pattern" else ("--row-features", described / "facts.csv")
+    command = ("update", described / kind, described / "new.csv", "--data", described / "old.csv")
+    ended = call(*command, *VALUE, *given, "-o", tmp_path / "m")
+    assert ended.code == 0, ended.err
+    facts = pl.read_csv(described / "facts.csv", schema_overrides={"kind": pl.String})
+    extra = {} if kind == "pattern" else {"row_features": (facts, "user")}
+    model = load_model(described / kind)
+    model.update(
+        entries(described / "new.csv"), observations=entries(described / "old.csv"), **extra
+    )
+    found = load_model(tmp_path / "m")
+    np.testing.assert_allclose(rows_of(found), rows_of(model), rtol=1e-6)
+
+
+def test_features_that_newcomers_lack_or_cannot_use_are_refused(fitted, described, tmp_path, table):
+    new, out = described / "new.csv", ("-o", tmp_path / "n")
+    facts = described / "facts.csv"
+    update = ("--data", described / "old.csv", *VALUE, *out)
+    for command in (("fold-in", *VALUE, *out), ("update", *update)):
+        name, options = command[0], command[1:]
+        missing = refused(name, described / "table", new, *options)
+        assert "--row-features" in missing
+        assert "uses features of its rows" in missing
+
+        def message(model, *given, name=name, options=options):
+            return refused(name, model, new, *options, *given)
+
+        assert "fitted without features of its rows" in message(fitted, "--row-features", facts)
+        assert "pattern" in message(described / "pattern", "--row-features", facts)
+        assert "were a table" in message(described / "table", "--row-features", "pattern")
+        lacking = table("f.csv", "user,kind,age", "u4,x,30", "u13,1,20")
+        lost = message(described / "table", "--row-features", lacking)
+        assert lost.startswith("error: --row-features, column 'user': 1 of 3 row labels missing")
+        assert "'u7'" in lost
+        ageless = table("f.csv", "user,kind", "u4,x", "u13,1", "u7,1")
+        assert "no column 'age'" in message(described / "table", "--row-features", ageless)
+    assert "--side rows takes" in refused(
+        "fold-in", described / "table", new, *VALUE, *out, "--col-features", facts
+    )
+    call("fold-in", described / "table", new, *VALUE, *out, "--row-features", facts)
+    again = ("fold-in", tmp_path / "n", new, *VALUE, "-o", tmp_path / "o", "--row-features", facts)
+    assert "no longer holds the features" in refused(*again)
+
+
 def test_lists_follow_rows_candidates_and_exclusions(fitted, tmp_path, table):
     out = tmp_path / "o.csv"
     rows = table("rows.csv", "name,user", "x,11", "y,3")

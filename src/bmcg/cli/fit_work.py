@@ -14,8 +14,9 @@ from ..graphs import chain_graph, time_graph
 from ..observations import Observations
 from ..observations.labels import Labels
 from .compiling import announced_compilation
+from .features import PATTERN, feature_file, read_features
 from .graphs import AUTO, GraphFile, read_graph
-from .names import extended, label_names
+from .names import extended
 from .outcome import (
     UserError,
     check_inputs,
@@ -27,10 +28,7 @@ from .outcome import (
     wrote,
 )
 from .reading import DataForm, grown, read_observations
-from .tables import Dialect, column_names, read_table
 from .times import parse_times
-
-PATTERN = Path("pattern")
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class SideFiles:
         """The files among them."""
         return (
             None if self.graph == AUTO else self.graph,
-            None if self.features == PATTERN else self.features,
+            feature_file(self.features),
         )
 
 
@@ -133,7 +131,8 @@ def read_all(
         for side, known in zip(given, labels, strict=True)
     ]
     tables = [
-        _read_features(side, known, form.dialect) for side, known in zip(given, labels, strict=True)
+        read_features(side.files[1], f"--{side.side}-features", known, form.dialect)
+        for side, known in zip(given, labels, strict=True)
     ]
     if sides.unknown == "add":
         pairs = zip(files, tables, labels, strict=True)
@@ -205,22 +204,6 @@ def _time_side(form: DataForm, sides: Sides) -> tuple[DataForm, str | None]:
         f"--time {sides.time}: times are the labels of rows or of columns; name the column by "
         "--row or --col too"
     )
-
-
-def _read_features(side: SideFiles, labels: Labels | None, dialect: Dialect) -> Any:
-    """A table of features with its key column, as `BMCG.fit` takes it."""
-    path = side.files[1]
-    if path is None:
-        return None
-    names = column_names(path, dialect)
-    if labels is None:
-        return read_table(path, dialect=dialect)
-    key = labels.name if labels.name in names else names[0]
-    if len(names) < 2:
-        raise UserError(f"--{side.side}-features: {path} has labels and nothing beside them")
-    table = read_table(path, (key,), dialect=dialect)
-    found = label_names(table, key, path).like(labels)
-    return table.set_column(names.index(key), key, [found.values.tolist()]), key
 
 
 def _with_nodes(file: GraphFile | None, table: Any, labels: Labels | None) -> Labels | None:

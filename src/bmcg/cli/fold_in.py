@@ -28,7 +28,7 @@ def fold_in(
         typer.Argument(
             metavar="[DATA]",
             help="Table of the newcomers' entries (.csv, .tsv or .parquet), or - for standard "
-            "input; not needed where edges say who they are.",
+            "input; not needed where edges or features say who they are.",
             show_default=False,
         ),
     ] = None,
@@ -52,6 +52,8 @@ def fold_in(
     side: Annotated[Side, typer.Option(help="Whether they are rows or columns.")] = Side.rows,
     row_edges: o.EdgesOption = None,
     col_edges: o.EdgesOption = None,
+    row_features: o.FeaturesOption = None,
+    col_features: o.FeaturesOption = None,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     value: o.Value = None,
@@ -66,7 +68,8 @@ def fold_in(
 ) -> None:
     """Place rows (or columns) that were not part of the fit, without a new fit.
 
-    What was learned stays as it is; the newcomers' factors follow from their entries and links.
+    What was learned stays as it is; the newcomers' factors follow from their entries, links and
+    features.
 
     **Examples**
 
@@ -75,8 +78,11 @@ def fold_in(
     `bmcg fold-in model.safetensors new-users.csv --value rating --matrix - | head`
 
     `bmcg fold-in model.safetensors --row-edges friends-of-new.csv -o newcomers.safetensors`
+
+    `bmcg fold-in model.safetensors --side cols --col-features new-items.csv
+    -o newcomers.safetensors`
     """
-    from .fold_in_work import Made, fold_in_table
+    from .fold_in_work import Made, NewFiles, fold_in_table
     from .outcome import UserError
     from .reading import DataForm
     from .tables import Dialect
@@ -85,8 +91,14 @@ def fold_in(
     form = None
     if data is not None:
         form = DataForm(data, row, col, value, wide, duplicates.value, dialect)
-    edges, others = (row_edges, col_edges)[:: 1 if side is Side.rows else -1]
-    if others is not None:
-        raise UserError(f"--side {side.value} takes --{side.value[:3]}-edges")
+    given = {"row": (row_edges, row_features), "col": (col_edges, col_features)}
+    edges, features = given.pop(side.value[:3])
+    for other, files in given.items():
+        for name, file in zip(("edges", "features"), files, strict=True):
+            if file is not None:
+                raise UserError(
+                    f"--{other}-{name} {file}: --side {side.value} takes --{side.value[:3]}-{name}"
+                )
     made = Made(output, matrix, memory_limit, force)
-    fold_in_table(model, form, edges, side.value, made, dialect)
+    new = NewFiles(side.value, form, edges, features)
+    fold_in_table(model, new, made, dialect)

@@ -6,13 +6,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..observations.labels import Labels
 from ..serving import ServingModel
+from .features import check_features, feature_file, new_features, require_features
 from .graphs import read_links
 from .names import like_known
-from .outcome import UserError, check_inputs, check_output, done, say, spoken_warnings, wrote
+from .outcome import (
+    UserError,
+    check_inputs,
+    check_output,
+    done,
+    options_named,
+    say,
+    spoken_warnings,
+    wrote,
+)
 from .predict_work import load, write_whole
 from .reading import DataForm, read_observations, typed_like
 from .tables import Dialect, check_table_output
+
+
+@dataclass(frozen=True)
+class NewFiles:
+    """What is known of newcomers.
+
+    Attributes
+    ----------
+    side : {"rows", "cols"}
+    form : DataForm or None
+        Of their entries.
+    edges : Path or None
+    features : Path or None
+        `PATTERN`, or a file.
+    """
+
+    side: str
+    form: DataForm | None
+    edges: Path | None
+    features: Path | None
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        """The files among them."""
+        entries = None if self.form is None else self.form.path
+        return entries, self.edges, feature_file(self.features)
 
 
 @dataclass(frozen=True)
@@ -25,48 +62,57 @@ class Made:
     force: bool
 
 
-def fold_in_table(
-    path: Path, form: DataForm | None, edges: Path | None, side: str, made: Made, dialect: Dialect
-) -> None:
+def fold_in_table(path: Path, new: NewFiles, made: Made, dialect: Dialect) -> None:
     """Place the newcomers of a table and write what was asked for."""
-    inputs = (path, None if form is None else form.path, edges)
-    check_inputs(*inputs[1:])
+    check_inputs(*new.files)
     if made.model is None and made.matrix is None:
         raise UserError("pass -o FILE for a model of the newcomers, or --matrix FILE for a table")
-    if form is None and edges is None:
-        raise UserError("pass a table of the newcomers' entries, or of their edges")
+    if not any(new.files):
+        raise UserError("pass a table of the newcomers' entries, of their edges or their features")
     if made.model is not None:
-        check_output(made.model, made.force, inputs)
+        check_output(made.model, made.force, (path, *new.files))
     if made.matrix is not None:
-        check_table_output(made.matrix, made.force, inputs, dialect)
+        check_table_output(made.matrix, made.force, (path, *new.files), dialect)
     model = load(path)
     if not isinstance(model, ServingModel):
         raise UserError(f"{path} holds a model of {type(model).__name__}, which has no fold-in")
-    entries = None if form is None else _entries(model, form, side)
-    links = None if edges is None else read_links(model, edges, side, dialect)
-    option = {"row_edges": links} if side == "rows" else {"col_edges": links}
-    with spoken_warnings():
-        newcomers = model.fold_in(entries, side=side, **option)  # type: ignore[arg-type]
-    n = newcomers.shape_[0 if side == "rows" else 1]
+    newcomers = _folded(model, new, dialect)
+    n = newcomers.shape_[0 if new.side == "rows" else 1]
     if made.model is not None:
         newcomers.save(made.model)
         wrote(made.model)
-        done(made.model, f"{n} new {'rows' if side == 'rows' else 'columns'}")
+        done(made.model, f"{n} new {'rows' if new.side == 'rows' else 'columns'}")
     if made.matrix is not None:
         write_whole(newcomers, made.matrix, made.memory_limit, dialect)
 
 
-def _entries(model: ServingModel, form: DataForm, side: str) -> Any:
-    """Their entries, with the labels of the other side as the model has them."""
-    found = read_observations(form.named_by(model.row_labels_, model.col_labels_))
-    own, known = (found.row_labels, model.row_labels_)
-    if side == "cols":
-        own, known = (found.col_labels, model.col_labels_)
-    if own is not None and known is not None:
-        there = (known.find(like_known(own.values, known)) >= 0).sum()
-        if there:
-            say(
-                f"warning: {there} of {len(own)} labels were part of the fit; here they count as "
-                "newcomers with these entries alone (`bmcg update` adds entries to known ones)"
-            )
-    return typed_like(found, model.row_labels_, model.col_labels_)
+def _folded(model: ServingModel, new: NewFiles, dialect: Dialect) -> ServingModel:
+    """The model of the newcomers, from all that is known of them."""
+    side, word = new.side, new.side[:3]
+    check_features(model, new.features, side)
+    require_features(model, new.features, side)
+    known = getattr(model, f"{word}_labels_")
+    entries, names = None, known
+    if new.form is not None:
+        entries = read_observations(new.form.named_by(model.row_labels_, model.col_labels_))
+        entries = typed_like(entries, model.row_labels_, model.col_labels_)
+        names = getattr(entries, f"{word}_labels")
+    links = None if new.edges is None else read_links(model, new.edges, side, dialect)
+    features = new_features(model, new.features, side, names, dialect)
+    options: dict[str, Any] = {f"{word}_edges": links, f"{word}_features": features, "side": side}
+    with spoken_warnings(), options_named():
+        newcomers = model.fold_in(entries, **options)
+    _warn_of_known(getattr(newcomers, f"{word}_labels_"), known)
+    return newcomers
+
+
+def _warn_of_known(own: Labels | None, known: Labels | None) -> None:
+    """Say how many newcomers are none."""
+    if own is None or known is None:
+        return
+    there = (known.find(like_known(own.values, known)) >= 0).sum()
+    if there:
+        say(
+            f"warning: {there} of {len(own)} labels were part of the fit; here they count as "
+            "newcomers with what is given here alone (`bmcg update` adds entries to known ones)"
+        )

@@ -189,7 +189,8 @@ FeaturesOption = Annotated[
     Path | None,
     typer.Option(
         help="What is known of them: a table with their labels in the column named as in the "
-        "data, or in the first one; or `pattern`, which entries each of them has.",
+        "data, or in the first one; or `pattern`, which entries each of them has. Of new ones, "
+        "with the columns that the fit had.",
         show_default=False,
     ),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -112,6 +113,18 @@ def one_line(error: BaseException) -> str:
     """The message of an error on one line, without the quotes KeyError puts around it."""
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     return " ".join(text.split()) or type(error).__name__
+
+
+@contextmanager
+def options_named() -> Iterator[None]:
+    """Advice of the library on edges and features, in the words of the command line."""
+    try:
+        yield
+    except OF_THE_INPUT as error:
+        if not is_advice(error):
+            raise
+        said = re.sub(r"\b(row|col)_(edges|features)\b", r"--\1-\2", one_line(error))
+        raise UserError(said) from error
 
 
 @contextmanager

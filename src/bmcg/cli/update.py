@@ -34,6 +34,8 @@ def update(
     output: o.ModelOutput,
     row_edges: o.EdgesOption = None,
     col_edges: o.EdgesOption = None,
+    row_features: o.FeaturesOption = None,
+    col_features: o.FeaturesOption = None,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     value: o.Value = None,
@@ -45,19 +47,24 @@ def update(
 ) -> None:
     """Go on learning from where a fit stands, with more entries.
 
-    New rows and columns are added. The rank may fall but not rise, and graphs keep the weights
-    they have; when the data has grown by half, fit again.
+    New rows and columns are added, with their links and features where the model has such. The
+    rank may fall but not rise, and graphs and features keep the weights they have; when the data
+    has grown by half, fit again.
 
-    **Example**
+    **Examples**
 
     `bmcg update model.safetensors more.csv --data ratings.csv --value rating -o newer.safetensors`
+
+    `bmcg update model.safetensors more.csv --data ratings.csv --value rating
+    --col-features new-items.csv -o newer.safetensors`
     """
     from .reading import DataForm
     from .tables import Dialect
-    from .update_work import update_model
+    from .update_work import BesideFiles, update_model
 
     dialect = Dialect(format.value, delimiter)
     data_form, more_form = (
         DataForm(path, row, col, value, wide, duplicates.value, dialect) for path in (data, more)
     )
-    update_model(model, data_form, more_form, (row_edges, col_edges), output, force)
+    beside = BesideFiles((row_edges, col_edges), (row_features, col_features))
+    update_model(model, data_form, more_form, beside, output, force)
