@@ -239,17 +239,42 @@ def test_a_saved_model_predicts_what_was_filled(tmp_path):
     assert isinstance(load_model(model), BMCG)
 
 
-def test_a_model_of_scaled_columns_is_not_saved_in_units_that_are_not_the_tables(tmp_path):
-    _, cells, _ = sensors()
-    units = 10.0 ** np.arange(-2, 3)
-    cells = [[x and f"{float(x) * u:.6g}" for x, u in zip(c, units, strict=True)] for c in cells]
-    path = write(tmp_path / "in.csv", cells)
-    model = tmp_path / "model.safetensors"
-    command = ("impute", path, "--row", "id", "-o", tmp_path / "out.csv", "--save-model", model)
-    assert "--scale no" in refused(*command)
-    assert not model.exists()
-    assert call(*command, "--scale", "no").code == 0
-    assert model.exists()
+def filled_and_predicted(folder, X, gone):
+    """What `impute` fills, and what the model that it saved predicts: mean, std, low and high."""
+    folder.mkdir()
+    cells = [
+        ["" if out else repr(float(x)) for x, out in zip(*line, strict=True)]
+        for line in zip(X, gone, strict=True)
+    ]
+    path, model = write(folder / "in.csv", cells), folder / "model.safetensors"
+    command = ("impute", path, "--row", "id", "--scale", "yes", "--save-model", model)
+    ended = call(*command, "-o", folder / "out.csv", "--std", folder / "std.csv")
+    assert ended.code == 0, ended.err
+    at = np.argwhere(gone)
+    pairs = "".join(f"r{i},s{j}\n" for i, j in at)
+    (folder / "pairs.csv").write_text("row,col\n" + pairs)
+    asked = ("predict", model, folder / "pairs.csv", "--std", "--level", "0.9")
+    ended = call(*asked, "-o", folder / "p.csv")
+    assert ended.code == 0, ended.err
+    table = TextTable.read(folder / "p.csv", ",")
+    found = {name: np.array(table.texts(2 + k), float) for k, name in enumerate(table.names[2:])}
+    table = TextTable.read(folder / "std.csv", ",")
+    std = np.array([float(table.texts(1 + j)[i]) for i, j in at])
+    return numbers(folder / "out.csv")[gone], std, found
+
+
+def test_a_saved_model_of_scaled_columns_predicts_in_the_tables_units(tmp_path):
+    X, _, gone = sensors()
+    shift, units = np.array([1.0, -300.0, 0.0, 2e4, 5.0]), 10.0 ** np.arange(-2, 3)
+    _, _, plain = filled_and_predicted(tmp_path / "plain", X, gone)
+    filled, std, own = filled_and_predicted(tmp_path / "own", shift + units * X, gone)
+    j = np.argwhere(gone)[:, 1]
+    for name in ("mean", "low", "high"):
+        np.testing.assert_allclose(own[name], shift[j] + units[j] * plain[name], rtol=1e-5)
+    np.testing.assert_allclose(own["std"], units[j] * plain["std"], rtol=1e-4)
+    np.testing.assert_allclose(filled, own["mean"], rtol=1e-4)
+    np.testing.assert_allclose(std, own["std"], rtol=1e-2)
+    assert "unit of its own" in call("info", tmp_path / "own" / "model.safetensors").out
 
 
 def test_a_column_in_another_unit_is_filled_in_its_own(tmp_path):

@@ -10,11 +10,11 @@ import typer
 from numpy.typing import NDArray
 
 from ..estimators import BMCG
-from ..estimators.scaling import Scale, column_scale
+from ..estimators.scaling import Scale
 from ..imputing.annotated import AnnDataSource
 from ..imputing.columnar import ParquetSource
 from ..imputing.denoising import are_counts, denoise
-from ..imputing.matrix import Filled, learn
+from ..imputing.matrix import Filled, learn, predicted
 from ..imputing.numerals import Numerals
 from ..imputing.outliers import far_out
 from ..imputing.plink import PlinkSource
@@ -126,14 +126,8 @@ def _entries(
     if isinstance(source, (TextSource, ParquetSource)) and not reading.fit_outliers:
         values = _without_outliers(source)
     labels = _labels(source, files.model is not None)
-    scaling = column_scale(values, scale, parameters["n_jobs"])
-    if files.model is not None and not scaling.is_identity:
-        raise UserError(
-            "--save-model: columns in different units are scaled for the fit, but a model file "
-            "has one unit for all; pass --scale no to save a model"
-        )
-    learned = learn(values, *graphs, scale=scaling, labels=labels, **parameters)
-    return learned.predict(i, j), learned.model
+    model = learn(values, *graphs, scale=scale, labels=labels, **parameters)
+    return predicted(model, i, j), model
 
 
 def _denoise(

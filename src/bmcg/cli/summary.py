@@ -43,7 +43,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("observed", f"{n_observed} entries ({100.0 * n_observed / (m * n):.3g} %)"),
         ("rank", _rank(model)),
         *([("values", f"all equal: {EQUAL}")] if fitted.ignorance else ()),
-        ("noise", f"standard deviation {model.noise_std_:.4g}"),
+        ("noise", f"standard deviation {model.noise_std_:.4g}{_unit(fitted)}"),
         (
             "fit",
             f"{100.0 * explained:.1f} % of the observed mean square explained; "
@@ -58,6 +58,17 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         *(() if model.diagnostics_ is None else (("chains", model.diagnostics_.sentence),)),
         *(("joined", f"{argument}: {note}") for argument, note in model.joined_.items()),
     ]
+
+
+def _unit(fitted: Posterior) -> str:
+    """What to say of a number that is not in the units of the columns."""
+    if fitted.units is None:
+        return ""
+    scales = fitted.units.scale
+    return (
+        " of scaled columns: each has a unit of its own, in which predictions are "
+        f"(one is {scales.min():.3g} to {scales.max():.3g} of them)"
+    )
 
 
 def _rank(model: BMCG) -> str:

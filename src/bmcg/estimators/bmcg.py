@@ -96,6 +96,8 @@ class BMCG(FittingModel):
     rank_ : int
         Components found.
     noise_std_ : float
+        Of a model that `bmcg impute` saved of scaled columns, which have units of their own, this
+        and all below are in the one unit of the fit; predictions are in those of the columns.
     component_precisions_ : ndarray of shape (rank_,)
         ⟨λ⟩, in units of the data over its root mean square.
     row_factors_ : ndarray of shape (m, rank_)
@@ -298,7 +300,10 @@ class BMCG(FittingModel):
 
     @property
     def noise_std_(self) -> float:
-        """Standard deviation of the noise, in the data's units."""
+        """Standard deviation of the noise, in the data's units.
+
+        Where columns have units of their own it is the fit's: the noise of scaled columns.
+        """
         return float(np.sqrt(self._learned.noise_variance))
 
     @property

@@ -90,11 +90,11 @@ def denoise(
     -------
     denoised : ndarray of shape (m, n)
     model : BMCG
-        Fitted in scaled units.
+        Of the values, in the columns' own units, or of the residuals of counts.
     """
     if not are_counts(values):
-        learned = learn(values, row_graph, col_graph, scale=scale, **parameters)
-        return learned.matrix(), learned.model
+        model = learn(values, row_graph, col_graph, scale=scale, **parameters)
+        return model.fitted_.matrix(), model
     residuals = Residuals.of(values)
-    learned = learn(residuals.values, row_graph, col_graph, scale=False, **parameters)
-    return residuals.log_rates(learned.matrix()), learned.model
+    model = learn(residuals.values, row_graph, col_graph, scale=False, **parameters)
+    return residuals.log_rates(model.fitted_.matrix()), model

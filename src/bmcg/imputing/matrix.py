@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators import BMCG
-from ..estimators.scaling import ColumnScale, Scale, column_scale
+from ..estimators.scaling import Scale, column_scale
 from ..likelihoods.predictive import interval
 from ..observations import Observations
 from ..observations.labels import Labels
+from ..posterior import Units
 
 Array = NDArray[np.float64]
 
@@ -60,30 +61,10 @@ class Filled:
         return out
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A model of a matrix, with what its columns were scaled by.
-
-    Attributes
-    ----------
-    model : BMCG
-        Fitted in scaled units.
-    scale : ColumnScale
-    """
-
-    model: BMCG
-    scale: ColumnScale
-
-    def predict(self, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Filled:
-        """Entries at some positions, with their spread, in the matrix's own units."""
-        learned = self.model.fitted_
-        mean = self.scale.mean(learned.mean(rows, cols), cols)
-        std = self.scale.std(np.sqrt(learned.variance(rows, cols)), cols)
-        return Filled(self.model.shape_, rows, cols, mean, std)
-
-    def matrix(self) -> Array:
-        """Every entry's mean, shape (m, n)."""
-        return self.scale.mean(self.model.fitted_.matrix(), np.arange(self.model.shape_[1]))
+def predicted(model: BMCG, rows: NDArray[np.intp], cols: NDArray[np.intp]) -> Filled:
+    """What a model says of some positions, with the spread of a new observation."""
+    found = model.fitted_.predictive(rows, cols)
+    return Filled(model.shape_, rows, cols, found.mean, found.std)
 
 
 def learn(
@@ -91,38 +72,44 @@ def learn(
     row_graph: Any = None,
     col_graph: Any = None,
     *,
-    scale: Scale | ColumnScale = "auto",
+    scale: Scale = "auto",
     labels: tuple[Labels | None, Labels | None] = (None, None),
     **parameters: Any,
-) -> Learned:
+) -> BMCG:
     """Fit a model to the entries of a matrix that are there.
 
     Parameters
     ----------
     values, row_graph, col_graph, scale
-        As in `fill`; a scale may also be given as it is.
+        As in `fill`.
     labels : (Labels or None, Labels or None)
         Names that the model is to know its rows and columns by.
     **parameters
         Of `BMCG`.
+
+    Returns
+    -------
+    BMCG
+        Fitted in scaled units; it predicts in the columns' own.
     """
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"the table is empty: its matrix of numbers has shape {values.shape}")
     if np.isnan(values).all():
         raise ValueError("every value is missing: there is nothing to learn from")
     observations = Observations.from_any(values)
-    if not isinstance(scale, ColumnScale):
-        scale = column_scale(values, scale, parameters.get("n_jobs"))
+    columns = column_scale(values, scale, parameters.get("n_jobs"))
     observations = replace(
         observations.with_values(
-            scale.forward(values)[observations.row_indices, observations.col_indices]
+            columns.forward(values)[observations.row_indices, observations.col_indices]
         ),
         row_labels=labels[0],
         col_labels=labels[1],
     )
     # Neighbours in time or place are tied on purpose: their graph is taken at its word.
     model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, row_graph, col_graph)
-    return Learned(model, scale)
+    if not columns.is_identity:
+        model.fitted_ = replace(model.fitted_, units=Units(columns.centre, columns.size))
+    return model
 
 
 def fill(
@@ -155,10 +142,10 @@ def fill(
     -------
     filled : Filled
     model : BMCG or None
-        Fitted in scaled units; None where nothing is missing.
+        Fitted in scaled units, it predicts in the columns' own; None where nothing is missing.
     """
     i, j = np.nonzero(np.isnan(values))
     if values.size and len(i) == 0:
         return Filled(values.shape, i, j, np.empty(0), np.empty(0)), None
-    learned = learn(values, row_graph, col_graph, scale=scale, **parameters)
-    return learned.predict(i, j), learned.model
+    model = learn(values, row_graph, col_graph, scale=scale, **parameters)
+    return predicted(model, i, j), model

@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+# One range for all entries, or one for each, (n,).
+Limits = tuple[float, float] | tuple[Array, Array]
 NO_LIMITS = (-np.inf, np.inf)
 
 
@@ -31,13 +33,13 @@ class Predictive:
         Centre of the Gaussian, before the limits.
     spread : ndarray of shape (n,)
         Its standard deviation.
-    limits : (float, float)
+    limits : (float, float), or two ndarrays of shape (n,)
         Range of a value.
     """
 
     location: Array
     spread: Array
-    limits: tuple[float, float] = NO_LIMITS
+    limits: Limits = NO_LIMITS
 
     @property
     def is_clipped(self) -> bool:
@@ -62,7 +64,7 @@ class Predictive:
     @property
     def std(self) -> Array:
         """Standard deviations, shape (n,)."""
-        return np.sqrt(self.variance)
+        return np.sqrt(self.variance) if self.is_clipped else self.spread
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Central intervals of the given probability, (n,) each; at the ends they hold more."""

@@ -3,5 +3,6 @@
 from ..likelihoods.predictive import Predictive
 from .posterior import Posterior
 from .side import SidePosterior
+from .units import Units
 
-__all__ = ["Posterior", "Predictive", "SidePosterior"]
+__all__ = ["Posterior", "Predictive", "SidePosterior", "Units"]

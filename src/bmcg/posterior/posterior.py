@@ -20,12 +20,13 @@ from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
-from ..likelihoods.predictive import Predictive
+from ..likelihoods.predictive import Limits, Predictive
 from ..observations import View
 from .draws import Draws, batches
-from .explained import explained
 from .kept import chosen, kept_means, kept_variances
-from .side import HELD, SidePosterior, bias_precision
+from .newcomers import expected, of_any
+from .side import SidePosterior, bias_precision
+from .units import Units
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -58,6 +59,9 @@ class Posterior:
     ignorance : float
         Deviation that every entry has besides: of values that were all equal, nothing is known
         about how far others may lie from them.
+    units : Units or None
+        Where columns have a unit each: predictions are in those, and all above, the noise and the
+        limits too, are in the one unit of the fit.
     """
 
     family: Family
@@ -70,10 +74,11 @@ class Posterior:
     limits: tuple[float, float] = (-np.inf, np.inf)
     draws: KeptDraws | None = None
     ignorance: float = 0.0
+    units: Units | None = None
 
     @property
     def noise_variance(self) -> float:
-        """1 / ⟨τ⟩, or the mean of 1 / τ over draws, in the data's units, squared."""
+        """1 / ⟨τ⟩, or the mean of 1 / τ over draws, in the fit's unit, squared."""
         if self.draws is not None:
             return self.scale**2 * float(np.mean(1.0 / self.draws.tau))
         return self.scale**2 / float(self.tau.mean)
@@ -81,7 +86,16 @@ class Posterior:
     def predictive(self, rows: Index, cols: Index, include_noise: bool = True) -> Predictive:
         """Distributions of new observations at paired positions, or of the entries themselves."""
         std = np.sqrt(self._gaussian_variance(rows, cols, include_noise))
-        return Predictive(self._gaussian_mean(rows, cols), std, self.limits)
+        if self.units is not None:
+            std = self.units.deviations(std, cols)
+        return Predictive(self._gaussian_mean(rows, cols), std, self.limits_at(cols))
+
+    def limits_at(self, cols: Index) -> Limits:
+        """Range of a value in some columns, in the units of the predictions."""
+        if self.units is None:
+            return self.limits
+        low, high = (self.units.values(np.full(len(cols), end), cols) for end in self.limits)
+        return low, high
 
     def mean(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Predictions at paired positions, shape (n_pairs,): ⟨u_i·v_j⟩, within the limits."""
@@ -91,12 +105,17 @@ class Posterior:
 
     def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
         if self.draws is not None:
-            return self.scale * self.draws.moments(rows, cols)[0] + self.offset
+            return self._in_units(self.draws.moments(rows, cols)[0], cols)
         U, V = self.rows.factors.mean, self.cols.factors.mean
         out = np.empty(len(rows))
         for at in _batches(len(rows), U.shape[1]):
             out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
-        return self.scale * out + self.offset
+        return self._in_units(out, cols)
+
+    def _in_units(self, products: Array, cols: Index) -> Array:
+        """Values that follow from u·v in some columns, (..., n_entries)."""
+        values = self.scale * products + self.offset
+        return values if self.units is None else self.units.values(values, cols)
 
     def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
@@ -131,9 +150,9 @@ class Posterior:
         Before the limits: of many entries at a limit these still tell which is best.
         """
         if self.draws is not None:
-            return self.scale * kept_means(self.draws, rows, cols) + self.offset
+            return self._in_units(kept_means(self.draws, rows, cols), cols)
         U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
-        return self.scale * (U @ V.T) + self.offset
+        return self._in_units(U @ V.T, cols)
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
@@ -152,17 +171,19 @@ class Posterior:
             _, right = v.covariance.factors_of_variance(v.mean, cols)
             out = left @ right.T
         out = np.maximum(out, 0.0) * self.scale**2 + self.ignorance**2
-        return out + self.noise_variance if include_noise else out
+        if include_noise:
+            out += self.noise_variance
+        return out if self.units is None else out * self.units.scale[cols] ** 2
 
     def matrix(self) -> Array:
         """Every entry's mean, shape (m, n)."""
         m, n = len(self.rows.factors.mean), len(self.cols.factors.mean)
         cols = np.arange(n)
-        out = self.mean_block(np.arange(m), cols)
+        limits, out = self.limits_at(cols), self.mean_block(np.arange(m), cols)
         if np.isfinite(self.limits).any():
             for at in _batches(m, n):
                 spread = np.sqrt(self.variance_block(np.arange(m)[at], cols, True))
-                out[at] = Predictive(out[at], spread, self.limits).mean
+                out[at] = Predictive(out[at], spread, limits).mean
         return out
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
@@ -206,7 +227,9 @@ class Posterior:
         return self._placed(self.scale * out + self.offset, rows, cols, include_noise)
 
     def _placed(self, out: Array, rows: Index, cols: Index, include_noise: bool) -> Array:
-        """Draws within the limits."""
+        """Draws of the fit in the units of the predictions, within the limits."""
+        if self.units is not None:
+            out = self.units.values(out, cols)
         if not np.isfinite(self.limits).any():
             return out
         return self.predictive(rows, cols, include_noise).place(out)
@@ -236,53 +259,26 @@ class Posterior:
             Of n rows, in the units of `rows`.
         """
         side = self._rows_on(new, backend)
-        lam, U = self.rows.lam, self.rows.factors.mean
-        known = None if features is None else explained(self.rows, features)
-        rest = U if known is None else known.rest
-        prior, pull = (np.tile(part, (side.n, 1)) for part in self._lone_prior(rest))
-        if links is not None:
-            degree = np.asarray(links.sum(axis=1))[:, None]
-            linked = degree > 0
-            prior = np.where(linked, (degree + self.rows.precision.ridge) * lam, prior)
-            pull = np.where(linked, lam * (links @ rest), pull)
-        if known is not None:
-            mean = known.expected + pull / prior
-            prior = 1.0 / (1.0 / prior + known.doubt[:, None] / lam)
-            pull = prior * mean
-        if self.rows.constant >= 0:
-            prior[:, self.rows.constant] = pull[:, self.rows.constant] = HELD
+        prior, pull = expected(self.rows, side.n, links, features)
         tau = float(self.tau.mean)
         return fold_in_rows(side, self.cols.factors, tau, prior, pull)
 
     def _rows_on(self, new: View, backend: Backend) -> SparseRows:
         """New rows in the units of the fit."""
-        values = (new.values - self.offset) / self.scale
+        values = new.values
+        if self.units is not None:
+            values = self.units.fitted(values, new.indices)
+        values = (values - self.offset) / self.scale
         return SparseRows(new.indptr, new.indices, values, backend)
 
     def evidence(self, new: View, backend: Backend) -> Array:
         """Log density of each new row's entries under the model, shape (n,)."""
         side = self._rows_on(new, backend)
-        prior, pull = (part[self.rows.free] for part in self._lone_prior())
+        prior, pull = (part[self.rows.free] for part in of_any(self.rows))
         biased, tau = self.rows.constant >= 0, float(self.tau.mean)
         found = row_evidence(side, self.cols.factors, tau, prior, pull, biased)
-        return found - side.counts * np.log(self.scale)
-
-    def _lone_prior(self, rest: Array | None = None) -> tuple[Array, Array]:
-        """Prior precision of a row without edges, and that times its prior mean, (k,) each.
-
-        Without a row graph these are ⟨λ⟩ and zero. With one, a row without edges would be left
-        with ridge·⟨λ⟩, next to nothing: mean and spread of the fitted rows stand in for it, or
-        of what features leave of them, where the row's own features say the rest.
-        """
-        L, U = self.rows.precision, self.rows.factors
-        rest = U.mean if rest is None else rest
-        plain = L.ridge == 1.0 and self.rows.features is None
-        if not L.has_edges and (plain or rest is not U.mean):
-            return L.ridge * self.rows.lam, np.zeros(U.rank)
-        centre = rest.mean(axis=0)
-        spread = ((rest - centre) ** 2 + U.variances).mean(axis=0)
-        precision = 1.0 / np.maximum(spread, 1.0 / HELD)
-        return precision, precision * centre
+        found -= side.counts * np.log(self.scale)
+        return found if self.units is None else found - self.units.log_scales(*new[:2])
 
     def with_rows(self, factors: Factors) -> Posterior:
         """The same columns with other rows, which are independent given the columns."""
@@ -294,11 +290,20 @@ class Posterior:
         return replace(self, tau=noise, ignorance=size, draws=None)
 
     def transposed(self) -> Posterior:
-        """Rows and columns in each other's place."""
+        """Rows and columns in each other's place, so that columns can be added."""
+        self.check_one_unit("new columns have no unit")
         draws = self.draws
         if draws is not None:
             draws = KeptDraws(draws.cols, draws.rows, draws.tau)
         return replace(self, rows=self.cols, cols=self.rows, draws=draws)
+
+    def check_one_unit(self, why: str) -> None:
+        """Raise where columns have units of their own, which what is asked has no place for."""
+        if self.units is not None:
+            raise ValueError(
+                f"{why}: columns of this model have units of their own, found in the table that it "
+                "was fitted on; fit the whole table again"
+            )
 
     def start(self) -> Start:
         """Where a fit that goes on begins: constant columns are not part of its state."""
@@ -320,6 +325,8 @@ class Posterior:
         }
         if self.draws is not None:
             arrays |= {f"draws_{name}": getattr(self.draws, name) for name in _DRAWS}
+        if self.units is not None:
+            arrays |= self.units.to_arrays()
         return arrays | self.rows.to_arrays("row") | self.cols.to_arrays("col")
 
     @classmethod
@@ -341,6 +348,7 @@ class Posterior:
             if "draws_tau" in arrays
             else None,
             float(arrays["scale"][4]) if len(arrays["scale"]) > 4 else 0.0,
+            Units.from_arrays(arrays),
         )
 
     @classmethod

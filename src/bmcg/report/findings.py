@@ -74,6 +74,7 @@ def find(model: BMCG, test: Entries | None = None, without: BMCG | None = None) 
     warned = (
         *((f"All values are equal: {EQUAL}.",) if model.fitted_.ignorance else ()),
         *fitted,
+        *_several_units(model),
         *_unfinished(model),
         *_capped(model),
         *_cold(model, 0),
@@ -129,6 +130,9 @@ def _uncertainty(model: BMCG) -> Number:
     i, j = rng.integers(m, size=SAMPLE), rng.integers(n, size=SAMPLE)
     own = np.sqrt(model.fitted_.variance(i, j, False))
     new = np.sqrt(model.fitted_.variance(i, j, True))
+    units = model.fitted_.units
+    if units is not None:
+        own, new = own / units.scale[j], new / units.scale[j]
     return Number(
         "typical uncertainty",
         f"± {np.median(new):.3g}",
@@ -148,6 +152,15 @@ def _rank(model: BMCG) -> Number:
 def _noise(model: BMCG) -> Number:
     return Number(
         "noise", f"{model.noise_std_:.4g}", "standard deviation that no prediction can undercut"
+    )
+
+
+def _several_units(model: BMCG) -> tuple[str, ...]:
+    if model.fitted_.units is None:
+        return ()
+    return (
+        "Columns have units of their own: noise and typical uncertainty are those of the scaled "
+        "columns, and errors over all entries are ruled by the columns of large numbers.",
     )
 
 
@@ -206,13 +219,15 @@ def _unused(model: BMCG) -> tuple[str, ...]:
 
 
 def _outside(model: BMCG, test: Entries) -> tuple[str, ...]:
-    low, high = model.fitted_.limits
+    low, high = model.predictive(test.rows, test.cols).limits
     beyond = int(((test.values < low) | (test.values > high)).sum())
     if beyond == 0:
         return ()
+    one = model.fitted_.units is None
+    ends = f", {low:g} to {high:g}," if one else " of their columns"
     return (
-        f"{beyond} held-out entries lie outside the range of values, {low:g} to {high:g}, that the "
-        "model was given: no prediction reaches them.",
+        f"{beyond} held-out entries lie outside the range of values{ends} that the model was "
+        "given: no prediction reaches them.",
     )
 
 

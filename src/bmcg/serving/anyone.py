@@ -70,7 +70,8 @@ class Anyone:
             return found.location, found.spread
 
         location, spread = self._each(rows, cols, parts, 2)
-        return Predictive(location, spread, self.model.fitted_.limits)
+        limits = self.model.fitted_.limits_at(known_places(self.model, rows, cols)[1])
+        return Predictive(location, spread, limits)
 
     def _each(
         self, rows: Any, cols: Any, ask: Callable[[Any, Any, Any], tuple[Array, ...]], n_parts: int

@@ -74,6 +74,13 @@ class ServingModel(UpdatingModel):
                 UserWarning,
                 stacklevel=user_level(),
             )
+        if self.fitted_.units is not None:
+            warnings.warn(
+                "columns of this model have units of their own: its lists compare numbers of "
+                "different units, unless all candidates have one",
+                UserWarning,
+                stacklevel=user_level(),
+            )
         m, n_cols = self.shape_
         i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
         seen = self.seen_.of(i) if exclude_observed else None
@@ -140,6 +147,8 @@ class ServingModel(UpdatingModel):
         if side not in ("rows", "cols"):
             raise ValueError(f'side={side!r}: pass "rows" or "cols"')
         given = {"rows": (row_edges, row_features), "cols": (col_edges, col_features)}
+        if side == "cols":
+            self.fitted_.check_one_unit("new columns have no unit")
         edges, features = given.pop(side)
         for name, value in zip(("edges", "features"), *given.values(), strict=True):
             if value is not None:

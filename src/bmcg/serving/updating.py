@@ -93,6 +93,7 @@ class UpdatingModel(MatrixCompleter):
             `n_sweeps_` and the traces are those of the update.
         """
         check_is_fitted(self, "fitted_")
+        self.fitted_.check_one_unit("update does not know the units of more")
         old = self._fitted_observations(observations)
         together = merged(old, more)
         self._check_parameters(together)
