@@ -328,3 +328,19 @@ def test_a_model_with_added_nodes_is_reported_with_its_own_table(ratings, tmp_pa
     part = table("part.csv", *ratings.read_text().splitlines()[:-3])
     message = refused(*command, "--data", part, "--force")
     assert "pass the same table" in message
+
+
+def test_a_name_among_numbers_is_refused_not_taken_for_a_stranger(tmp_path):
+    lines = ["user,item,rating", *(f"{u},{i},{(u * i) % 5}" for u in range(1, 9) for i in range(6))]
+    (tmp_path / "ratings.csv").write_text("\n".join(lines))
+    (tmp_path / "pairs.csv").write_text("user,item\n1,2\nbob,2\n")
+    (tmp_path / "more.csv").write_text("user,item,rating\n1,2,4\nbob,2,3\n")
+    model = str(tmp_path / "model.safetensors")
+    names = ["--row", "user", "--col", "item", "--value", "rating"]
+    assert call("fit", tmp_path / "ratings.csv", *names, "-o", model, *DENSE).code == 0
+    pairs, more, data = (tmp_path / name for name in ("pairs.csv", "more.csv", "ratings.csv"))
+    for words in (
+        ("predict", model, pairs, "--unknown", "prior", "-o", tmp_path / "p.csv"),
+        ("update", model, more, "--data", data, *VALUE, "-o", tmp_path / "newer.safetensors"),
+    ):
+        assert "'bob'" in refused(*words)

@@ -38,7 +38,7 @@ class Names(NamedTuple):
 
     def like(self, known: Labels | None) -> Names:
         """The same labels in the type that known ones have."""
-        return self._replace(distinct=like_known(self.distinct, known))
+        return self._replace(distinct=of_one_kind(self.distinct, known))
 
 
 def label_names(table: pa.Table, name: str, path: Path) -> Names:
@@ -92,6 +92,24 @@ def like_known(names: NDArray[Any], known: Labels | None) -> NDArray[Any]:
     if kind in "iu" and names.dtype.kind == "O":
         return as_whole_numbers(names)
     return names
+
+
+def of_one_kind(names: NDArray[Any], known: Labels | None) -> NDArray[Any]:
+    """Labels as those of a model are; one that cannot be is refused by name.
+
+    Beside a name, whole numbers would be text, and strangers to a model that knows them.
+    """
+    found = like_known(names, known)
+    if known is None or len(found) == 0 or known.values.dtype.kind not in "iu":
+        return found
+    if found.dtype.kind != "O":
+        return found
+    text = pa.array([str(name) for name in found.tolist()], pa.string())
+    odd = found[~np.asarray(pc.match_substring_regex(text, WHOLE).to_pylist(), dtype=bool)]
+    raise UserError(
+        f"label {odd[0]!r} ({len(odd)} such) among {known.side} labels that are whole numbers, "
+        f"such as {known.values[0]}: give it a number, or leave its lines out"
+    )
 
 
 def extended(labels: Labels, more: NDArray[Any]) -> Labels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -142,14 +143,20 @@ def observations_like(
 
 
 def typed_like(
-    observations: Observations, rows: Labels | None, cols: Labels | None
+    observations: Observations,
+    rows: Labels | None,
+    cols: Labels | None,
+    typed: Callable[[NDArray[Any], Labels], NDArray[Any]] = like_known,
 ) -> Observations:
-    """The same with labels in the types that a model's have, so that 7 and "7" meet."""
+    """The same with labels in the types that a model's have, so that 7 and "7" meet.
+
+    `of_one_kind` in the place of `typed` refuses labels that cannot be.
+    """
     changed = {}
     for name, known in (("row_labels", rows), ("col_labels", cols)):
         labels = getattr(observations, name)
         if labels is not None and known is not None:
-            changed[name] = replace(labels, values=like_known(labels.values, known))
+            changed[name] = replace(labels, values=typed(labels.values, known))
     return replace(observations, **changed)
 
 

@@ -15,7 +15,7 @@ from ..observations.labels import Labels
 from ..serving import ServingModel
 from ..serving.anyone import known_places
 from ..serving.ranking import Recommendations
-from .names import as_whole_numbers, label_column, like_known, title
+from .names import as_whole_numbers, label_column, of_one_kind, title
 from .outcome import UserError, check_inputs, done, say
 from .predict_work import load
 from .tables import Dialect, check_table_output, column_names, read_table, write_table
@@ -62,7 +62,7 @@ def recommend_rows(
     rows: NDArray[Any] | None = None
     if lists.labels:
         names = np.array(lists.labels, dtype=object)
-        rows = as_whole_numbers(names) if sides[0][0] is None else like_known(names, sides[0][0])
+        rows = as_whole_numbers(names) if sides[0][0] is None else of_one_kind(names, sides[0][0])
     elif lists.rows is not None:
         rows = _known(model, _column(lists.rows, *sides[0], dialect), 0, lists)
     if lists.candidates is not None:
@@ -85,7 +85,7 @@ def _column(path: Path, known: Labels | None, word: str, dialect: Dialect) -> ND
     wanted = title(known, word)
     name = wanted if wanted in names else names[0]
     found = label_column(read_table(path, (name,), dialect=dialect), name, path)
-    return like_known(found, known)
+    return of_one_kind(found, known)
 
 
 def _known(model: ServingModel, names: NDArray[Any], axis: int, lists: Lists) -> NDArray[Any]:
@@ -124,7 +124,7 @@ def _without(
         return {**wanted, "candidates": chosen[kept]}
     table = read_table(path, (row, col), dialect=dialect)
     ends = [
-        like_known(label_column(table, name, path), labels)
+        of_one_kind(label_column(table, name, path), labels)
         for name, labels in zip((row, col), known, strict=True)
     ]
     # What the model does not know it does not recommend.

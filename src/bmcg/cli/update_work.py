@@ -11,6 +11,7 @@ from ..observations import Observations
 from .compiling import announced_compilation
 from .features import check_features, feature_file, new_features
 from .graphs import read_links
+from .names import of_one_kind
 from .outcome import (
     UserError,
     check_inputs,
@@ -68,7 +69,7 @@ def update_model(
         check_features(model, given, side)
     labels = model.row_labels_, model.col_labels_
     old = observations_like(data, *labels, model.shape_)
-    new = typed_like(read_observations(more.named_by(*labels)), *labels)
+    new = typed_like(read_observations(more.named_by(*labels)), *labels, of_one_kind)
     known = _read_beside(model, new, beside, data.dialect)
     with spoken_warnings(), announced_compilation(verbose=False), options_named():
         model.update(new, observations=old, **known)
