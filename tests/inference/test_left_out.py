@@ -10,7 +10,7 @@ from bmcg.backends import NumbaBackend
 from bmcg.estimators.sides import side_spec
 from bmcg.inference import left_out
 from bmcg.inference.fit import Settings
-from bmcg.inference.left_out import Judge, make_folds
+from bmcg.inference.left_out import Judge, Score, make_folds
 
 
 def some_data(m=30, n=20, seed=0, density=0.5):
@@ -96,3 +96,13 @@ def test_an_empty_row_does_not_cost_the_others_their_components(seed):
         for data in (X, np.vstack((X, np.full((1, 200), np.nan))))
     ]
     assert min(fit.rank_ for fit in fits) > 0
+
+
+def test_less_is_as_good_unless_more_shows():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=400)
+    plain = Score(noise**2, False)
+    other = noise[::-1] ** 2  # as large on the whole, and nowhere the same
+    assert Score(other, False).is_as_good_as(plain)
+    assert Score((0.8 * noise) ** 2, False).is_as_good_as(plain)
+    assert not Score((1.3 * noise) ** 2, False).is_as_good_as(plain)

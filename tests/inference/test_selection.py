@@ -16,7 +16,7 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import questions, selection
 from bmcg.inference import variational as running
 from bmcg.inference.fit import Settings, SideInput, Start
-from bmcg.inference.left_out import Judge
+from bmcg.inference.left_out import Judge, Score
 from bmcg.inference.questions import Standing, Trials
 from bmcg.inference.selection import QUESTIONS, settle
 
@@ -53,17 +53,17 @@ def fitted(data, settings=SETTINGS):
 
 
 def _of(settings, error):
-    """One for a model with components, `error` for biases alone."""
-    return 1.0 if settings.rank else error
+    """Errors of one for a model with components, of `error` for biases alone."""
+    return Score(np.full(50, 1.0 if settings.rank else error**2), False)
 
 
-@pytest.mark.parametrize(("error", "rank"), [(0.0, 0), (np.inf, 2)])
+@pytest.mark.parametrize(("error", "rank"), [(0.0, 0), (9.0, 2)])
 def test_what_predicts_better_wins(error, rank, monkeypatch):
     """Whatever the two fits reach, and only after a fit that kept few columns."""
     data = ratings(0, rank=2)
     fit = fitted(data)
     assert (fit.converged, fit.state.rank) == (True, 2)
-    monkeypatch.setattr(Judge, "error", lambda judge, change, asked, name: _of(asked, error))
+    monkeypatch.setattr(Judge, "score", lambda judge, change, asked, name: _of(asked, error))
     chosen = settled(data, sides(data), SETTINGS, fit)
     assert chosen.state.rank == rank
     for other, settings in (
@@ -104,7 +104,7 @@ def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
 
 def test_the_estimator_asks(monkeypatch):
     data = ratings(0, rank=2)
-    monkeypatch.setattr(Judge, "error", lambda judge, change, asked, name: _of(asked, 0.0))
+    monkeypatch.setattr(Judge, "score", lambda judge, change, asked, name: _of(asked, 0.0))
     assert BMCG(bias=True, random_state=0, n_jobs=1).fit(data).rank_ == 0
 
 
@@ -256,9 +256,9 @@ def test_features_answer_to_a_fit_without_them(error, used, monkeypatch):
     data = ratings(0, rank=2)
     monkeypatch.setattr(
         Judge,
-        "error",
-        lambda judge, change, asked, name: (
-            error if change(judge.sides)[0].features is None else 1.0
+        "score",
+        lambda judge, change, asked, name: Score(
+            np.full(50, error**2 if change(judge.sides)[0].features is None else 1.0), False
         ),
     )
     F = np.random.default_rng(0).normal(size=(60, 3))

@@ -247,20 +247,22 @@ def _in_doubt(standing: Standing) -> bool:
 def _judged(
     trials: Trials, standing: Standing, question: str, change: Change, settings: Settings, name: str
 ) -> Answer:
-    """The model that stands, or another if that predicts entries better that were left out."""
+    """The model that stands, or a simpler one unless what that leaves out shows.
+
+    It shows where entries that were left out are predicted better by more than the standard error.
+    """
     clock, judge, old = Clock(trials), trials.judge(standing), standing.fit
     assert old is not None
     if not judge.folds:
         rule = f"because fewer than {LEAST_ENTRIES} entries say nothing"
         return standing, (clock.verdict(question, name, False, rule, np.nan, np.nan),)
-    errors = (
-        judge.error(lambda sides: sides, standing.settings, standing.name),
-        judge.error(change, settings, name),
-    )
+    full = judge.score(lambda sides: sides, standing.settings, standing.name)
+    less = judge.score(change, settings, name)
     trials.sweeps += judge.sweeps
-    new = trials.fit(change(standing.sides), settings, name) if errors[1] < errors[0] else old
+    enough = less.is_as_good_as(full)
+    new = trials.fit(change(standing.sides), settings, name) if enough else old
     taken = new is not old and new.converged
-    verdict = clock.verdict(question, name, taken, "left-out error", *errors)
+    verdict = clock.verdict(question, name, taken, "left-out error", full.error, less.error)
     if not taken:
         return standing, (verdict,)
     return replace(standing, fit=as_given(new, standing.sides), name=name), (verdict,)
