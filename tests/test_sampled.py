@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
@@ -165,3 +166,12 @@ def test_the_imputer_samples_too():
     filled = BMCGImputer(posterior="sampled", random_state=0, n_jobs=1).fit_transform(holed)
     assert np.isfinite(filled).all()
     assert np.array_equal(filled[seen], X[seen])
+
+
+def test_a_solve_that_runs_out_of_steps_is_told(monkeypatch):
+    X, seen, good, _ = useless_and_useful(0)
+    monkeypatch.setattr("bmcg.inference.sampling.MAX_STEPS", 1)
+    model = BMCG(posterior="sampled", rank=2, max_sweeps=3, selection=False, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="ran out of steps"):
+        model.fit(np.where(seen, X, np.nan), row_graph=good)
+    assert model.solve_steps_[-1] > 0

@@ -104,6 +104,7 @@ class _Chains:
         self.shift = -sides[0].n_observed * float(np.log(scale) + 0.5 * np.log(2 * np.pi))
         self.started = time.perf_counter()
         self.trace: list[float] = []
+        self.steps: list[int] = []
         self.stopped = False
 
     def run(self, start: State | None) -> Fit:
@@ -147,6 +148,7 @@ class _Chains:
     def _after(self, chain: Chain, so_far: Callable[[], Outcome]) -> bool:
         density = chain.density[-1] + self.shift
         self.trace.append(density)
+        self.steps.append(chain.point.steps)
         if self.callback is None:
             return False
         noise = self.scale / float(np.sqrt(chain.point.tau))
@@ -182,6 +184,8 @@ class _Chains:
             rows,
             cols,
             None,
+            steps=tuple(self.steps),
+            unsolved=point.unsolved,
             draws=found.draws,
             diagnostics=diagnostics,
         )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random
-from ..linalg.cg import conjugate_gradient
+from ..linalg.cg import Solution, conjugate_gradient
 from ..linalg.prior import NodesPrior
 from ..linalg.system import mean_system
 from .design import less_bias, own_rows, partner_rows
@@ -47,6 +47,8 @@ class Point:
     tau : float
     squared_error : float
         Of these factors.
+    steps, unsolved : int
+        Steps of conjugate gradients in the sweep that led here, and solves that ran out of them.
     """
 
     rows: Array
@@ -55,6 +57,8 @@ class Point:
     biases: Array
     tau: float
     squared_error: float
+    steps: int = 0
+    unsolved: int = 0
 
     @property
     def biased(self) -> bool:
@@ -71,8 +75,11 @@ Sides = tuple[Side, Side]
 
 def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RESIDUAL) -> Point:
     """U, V, λ and τ, each drawn once."""
-    point = replace(point, rows=draw_factors(sides, 0, point, rng, tol))
-    point = replace(point, cols=draw_factors(sides, 1, point, rng, tol))
+    rows = draw_factors(sides, 0, point, rng, tol)
+    point = replace(point, rows=rows.x)
+    cols = draw_factors(sides, 1, point, rng, tol)
+    unsolved = (not rows.converged) + (not cols.converged)
+    point = replace(point, cols=cols.x, steps=rows.steps + cols.steps, unsolved=unsolved)
     point = draw_precisions(sides, prior, point, rng)
     error = squared_error(sides, point)
     q = prior.likelihood.update_tau(sides[0].n_observed, error)
@@ -80,8 +87,8 @@ def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RE
     return replace(point, tau=tau, squared_error=error)
 
 
-def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float) -> Array:
-    """A side given the other one: N(Q⁻¹ τh, Q⁻¹), shape (n_nodes, K)."""
+def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float) -> Solution:
+    """A side given the other one: N(Q⁻¹ τh, Q⁻¹), shape (n_nodes, K), and how the solve ended."""
     side, n, lam = sides[which], sides[which].entries.n, point.side_lam(which)
     own, other = (point.rows, point.cols) if which == 0 else (point.cols, point.rows)
     partner = partner_rows(other[: sides[1 - which].entries.n], point.biased)
@@ -91,7 +98,8 @@ def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float
         G, h, _ = less_bias(G, h, 0.0)
     if prior.is_diagonal:
         P = backend.precision_blocks(tau, G, prior.rows_diagonal, lam)
-        return backend.draw_rows(P, tau * h, rng.standard_normal((n, len(lam))))
+        x = backend.draw_rows(P, tau * h, rng.standard_normal((n, len(lam))))
+        return Solution(x, 0, 0.0, 0.0, True)
     system = mean_system(G, tau, lam, prior)
     rhs = np.sqrt(lam) * prior.noise(rng, len(lam))
     rhs[:n] += tau * h
@@ -106,7 +114,7 @@ def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float
         remainder=system.remainder,
         residual_tol=tol,
         max_steps=MAX_STEPS,
-    ).x
+    )
 
 
 def draw_precisions(sides: Sides, prior: Prior, point: Point, rng: Random) -> Point:
