@@ -117,7 +117,7 @@ def line(
     """Errors with so many draws."""
     engine = MonteCarloEngine(pool, 0, count)
     begin = time.perf_counter()
-    found = engine.estimate_columns(half.prior, D, lam).value[chosen]
+    found = engine.estimate_columns(half.prior, D, lam)[chosen]
     seconds = time.perf_counter() - begin
     error = np.abs(found / exact - 1.0)
     return [

@@ -39,16 +39,15 @@ def plain_estimate(L, Q, z):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_kernel_conditions_on_all_nodes_beyond_the_neighbours(seed):
     L, D, lam, Q, z, Qz = make_case(seed)
-    value, _ = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
+    value = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
     np.testing.assert_allclose(value, plain_estimate(L, Q, z), rtol=1e-10)
 
 
 def test_a_neighbourhood_of_all_nodes_leaves_nothing_to_chance():
     L, D, lam, Q, z, Qz = make_case(0, n=12, density=1.0)
-    value, error = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
+    value = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
     exact = np.stack([np.diag(np.linalg.inv(q)) for q in Q], axis=1)
     np.testing.assert_allclose(value, exact, rtol=1e-10)
-    assert error.max() < 1e-12
 
 
 def test_a_hub_is_conditioned_on_part_of_its_neighbours_without_bias():
@@ -60,10 +59,11 @@ def test_a_hub_is_conditioned_on_part_of_its_neighbours_without_bias():
     noise = np.random.default_rng(0).normal(size=(n, 4000))
     z = np.linalg.solve(np.linalg.cholesky(Q).T, noise)[:, None]
     Qz = np.einsum("ij,jrs->irs", Q, z)
-    value, error = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
-    exact = np.diag(np.linalg.inv(Q))
-    assert error[0, 0] > 0
-    assert abs(value[0, 0] - exact[0]) < 4 * error[0, 0]
+    value = NumbaBackend(1).local_estimate(L, D, lam, z, Qz)
+    exact, rest = np.diag(np.linalg.inv(Q)), Q[0, local.MAX_NODES :]
+    assert rest.any()
+    # A mean of 4000 squares is off by 2 % at most twice in three times.
+    assert value[0, 0] == pytest.approx(exact[0], rel=0.05)
 
 
 def test_the_number_of_threads_changes_nothing():
@@ -71,7 +71,7 @@ def test_the_number_of_threads_changes_nothing():
     few, many = (
         pool.local_estimate(L, D, lam, z, Qz) for pool in (NumbaBackend(1), NumbaBackend(3))
     )
-    np.testing.assert_array_equal(few[0], many[0])
+    np.testing.assert_array_equal(few, many)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -45,7 +45,7 @@ def test_a_dense_engine_with_features_is_dense():
     A = RNG.normal(size=(14, 2, 2))
     G, lam = A @ A.transpose(0, 2, 1), np.array([0.5, 2.0])
     system = mean_system(pack(G), 1.0, lam, prior)
-    spread = engine.blocks(prior, system, pack(G))
+    spread = engine.blocks(system)
     Q = np.kron(prior.product(np.eye(16)), np.diag(lam))
     for i in range(14):
         Q[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] += G[i]

@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 from graphs_for_tests import GRAPHS, grid, random_graph
 
-from bmcg.linalg.dense import dense_blocks, dense_columns
+from bmcg.linalg.dense import invert_blocks, invert_columns
+from bmcg.linalg.sparse import multifrontal
 from bmcg.linalg.sparse import selected_inverse as engine
+from bmcg.linalg.sparse.panels import column_panels
 from bmcg.linalg.sparse.symbolic import Symbolic, analyse
 
 # Wide enough for matrix products to be cut into several strips and blocks.
@@ -19,6 +21,14 @@ def analysed(A: sp.csr_array) -> Symbolic:
     symbolic = analyse(A.indptr, A.indices)
     assert symbolic is not None
     return symbolic
+
+
+def everywhere(A: sp.csr_array) -> np.ndarray:
+    return np.arange(A.nnz)
+
+
+def ends(A: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), A.indices
 
 
 def columns_problem(A: sp.csr_array, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -50,11 +60,11 @@ def block_precision(A: sp.csr_array, B: np.ndarray, lam: np.ndarray) -> np.ndarr
 def test_columns_agree_with_dense_inverses(name: str, k: int) -> None:
     A = LARGE[name]
     D, lam = columns_problem(A, k)
-    sparse = engine.inverse_columns(analysed(A), A.data, D, lam, edges=True)
-    dense = dense_columns(A, A.data, D, lam, edges=True)
+    sparse = engine.inverse_columns(analysed(A), A.data, D, lam, everywhere(A))
+    dense = invert_columns(A.toarray(), D, lam, ends(A))
     np.testing.assert_allclose(sparse.diagonal, dense.diagonal, rtol=1e-10)
     np.testing.assert_allclose(sparse.logdet, dense.logdet, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(sparse.edges, dense.edges, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(sparse.between, dense.between, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -62,30 +72,30 @@ def test_columns_agree_with_dense_inverses(name: str, k: int) -> None:
 def test_blocks_agree_with_the_dense_inverse(name: str, k: int) -> None:
     A = GRAPHS[name]
     B, lam = blocks_problem(A, k)
-    sparse = engine.inverse_blocks(analysed(A), A.data, B, lam, edges=True)
-    dense = dense_blocks(A, A.data, B, lam, edges=True)
+    sparse = engine.inverse_blocks(analysed(A), A.data, B, lam, everywhere(A))
+    dense = invert_blocks(A.toarray(), B, lam, ends(A))
     scale = np.abs(dense.diagonal).max()
     np.testing.assert_allclose(sparse.diagonal, dense.diagonal, rtol=1e-10, atol=1e-11 * scale)
     np.testing.assert_allclose(sparse.logdet, dense.logdet, rtol=1e-10)
-    np.testing.assert_allclose(sparse.edges, dense.edges, rtol=1e-10, atol=1e-11 * scale)
+    np.testing.assert_allclose(sparse.between, dense.between, rtol=1e-10, atol=1e-11 * scale)
 
 
 def test_dense_twins_satisfy_the_definitions() -> None:
     A = GRAPHS["islands"]
     D, lam = columns_problem(A, 2)
-    found = dense_columns(A, A.data, D, lam, edges=True)
+    found = invert_columns(A.toarray(), D, lam, ends(A))
     for r in range(2):
         Q = column_precision(A, D, lam, r)
         np.testing.assert_allclose(found.diagonal[:, r], np.diag(np.linalg.inv(Q)), rtol=1e-9)
         np.testing.assert_allclose(found.logdet[r], np.linalg.slogdet(Q)[1], rtol=1e-10)
         # Σ_r Q_r = I, so the entries on the edges give the trace of the prior term.
-        trace = (A.data * found.edges[:, r]).sum()
+        trace = (A.data * found.between[:, r]).sum()
         np.testing.assert_allclose(
             lam[r] * trace, A.shape[0] - D[:, r] @ found.diagonal[:, r], rtol=1e-9
         )
     B, lam = blocks_problem(A, 3)
     inverse = np.linalg.inv(block_precision(A, B, lam))
-    blocks = dense_blocks(A, A.data, B, lam).diagonal
+    blocks = invert_blocks(A.toarray(), B, lam).diagonal
     for i in range(A.shape[0]):
         np.testing.assert_allclose(
             blocks[i], inverse[3 * i : 3 * i + 3, 3 * i : 3 * i + 3], rtol=1e-8
@@ -107,75 +117,21 @@ def test_factor_times_its_transpose_is_the_permuted_precision(name: str) -> None
     A = LARGE[name]
     D, lam = columns_problem(A, 2)
     symbolic = analysed(A)
-    factor = engine.factor_columns(symbolic, A.data, D, lam)
+    panels = column_panels(symbolic, A.data, D, lam)
+    assert multifrontal.factor(symbolic.fronts, panels, np.zeros(2, np.int64)) == -1
     for r in range(2):
-        L = dense_factor(symbolic, factor.panels[0][:, r])
+        L = dense_factor(symbolic, panels[:, r])
         Q = column_precision(A, D, lam, r)[np.ix_(symbolic.order, symbolic.order)]
         np.testing.assert_allclose(L @ L.T, Q, rtol=1e-11, atol=1e-12 * np.abs(Q).max())
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_column_solves_satisfy_their_systems(name: str) -> None:
-    A = LARGE[name]
-    D, lam = columns_problem(A, 10)
-    rhs = np.random.default_rng(1).standard_normal(D.shape)
-    factor = engine.factor_columns(analysed(A), A.data, D, lam)
-    x = engine.solve_columns(factor, rhs)
-    np.testing.assert_allclose(D * x + lam * (A @ x), rhs, atol=1e-10 * np.abs(x).max())
-
-
-def test_block_solves_satisfy_their_system() -> None:
-    A = GRAPHS["grid"]
-    B, lam = blocks_problem(A, 5)
-    rhs = np.random.default_rng(1).standard_normal(B.shape[:2])
-    x = engine.solve_blocks(engine.factor_blocks(analysed(A), A.data, B, lam), rhs)
-    np.testing.assert_allclose(np.einsum("iab,ib->ia", B, x) + lam * (A @ x), rhs, atol=1e-11)
-
-
-def test_column_draws_have_the_inverse_as_covariance() -> None:
-    A = GRAPHS["islands"]
-    n = A.shape[0]
-    D, lam = columns_problem(A, 1)
-    # The same precision n times and unit noise: the draws are the columns of PᵀL⁻ᵀ.
-    factor = engine.factor_columns(analysed(A), A.data, np.tile(D, n), np.tile(lam, n))
-    M = engine.draw_columns(factor, np.eye(n))
-    Q = column_precision(A, D, lam, 0)
-    np.testing.assert_allclose(Q @ M @ M.T, np.eye(n), atol=1e-10)
-
-
-def test_block_draws_have_the_inverse_as_covariance() -> None:
-    A = GRAPHS["chain"][:7][:, :7].tocsr()
-    B, lam = blocks_problem(A, 3)
-    factor = engine.factor_blocks(analysed(A), A.data, B, lam)
-    M = [engine.draw_blocks(factor, e.reshape(7, 3)).ravel() for e in np.eye(21)]
-    np.testing.assert_allclose(
-        np.transpose(M) @ M @ block_precision(A, B, lam), np.eye(21), atol=1e-10
-    )
-
-
-@pytest.mark.parametrize("tall", [1, 10_000])
-def test_kept_factor_gives_the_same_inverse_and_survives(
-    tall: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "_TALL", tall)
-    A = GRAPHS["grid"]
-    D, lam = columns_problem(A, 11)
-    symbolic = analysed(A)
-    factor = engine.factor_columns(symbolic, A.data, D, lam)
-    once = engine.inverse_columns(symbolic, A.data, D, lam, edges=True)
-    for _ in range(2):
-        kept = engine.inverse_from_factor(factor, edges=True)
-        for a, b in zip(once, kept, strict=True):
-            np.testing.assert_array_equal(a, b)
 
 
 def test_one_matrix_at_a_time_agrees_with_eight(monkeypatch: pytest.MonkeyPatch) -> None:
     A = LARGE["large"]
     D, lam = columns_problem(A, 9)
     symbolic = analysed(A)
-    eight = engine.inverse_columns(symbolic, A.data, D, lam)
+    eight = engine.inverse_columns(symbolic, A.data, D, lam, everywhere(A))
     monkeypatch.setattr(engine, "_TALL", 1)
-    one = engine.inverse_columns(symbolic, A.data, D, lam)
+    one = engine.inverse_columns(symbolic, A.data, D, lam, everywhere(A))
     np.testing.assert_allclose(one.diagonal, eight.diagonal, rtol=1e-11)
     np.testing.assert_allclose(one.logdet, eight.logdet, rtol=1e-11)
 
@@ -184,9 +140,9 @@ def test_threads_do_not_change_a_bit() -> None:
     A = LARGE["large"]
     D, lam = columns_problem(A, 20)
     symbolic = analysed(A)
-    one = engine.inverse_columns(symbolic, A.data, D, lam)
+    one = engine.inverse_columns(symbolic, A.data, D, lam, everywhere(A))
     with ThreadPoolExecutor(3) as pool:
-        many = engine.inverse_columns(symbolic, A.data, D, lam, map_batches=pool.map)
+        many = engine.inverse_columns(symbolic, A.data, D, lam, everywhere(A), pool.map)
     np.testing.assert_array_equal(one.diagonal, many.diagonal)
     np.testing.assert_array_equal(one.logdet, many.logdet)
 
@@ -201,7 +157,7 @@ def test_log_determinant_of_a_precision(name: str) -> None:
 def test_diagonal_entries_may_be_missing_from_the_pattern() -> None:
     W = sp.csr_array(np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1))
     D, lam = np.full((5, 2), 3.0), np.array([1.0, -1.0])
-    found = engine.inverse_columns(analysed(W), W.data, D, lam)
+    found = engine.inverse_columns(analysed(W), W.data, D, lam, everywhere(W))
     expected = np.diag(np.linalg.inv(3.0 * np.eye(5) + W.toarray()))
     np.testing.assert_allclose(found.diagonal, np.stack([expected, expected], axis=1), rtol=1e-12)
 
@@ -212,16 +168,18 @@ def test_indefinite_precisions_name_the_node() -> None:
     D = np.full((16, 3), 1.0)
     D[5, 1] = -50.0
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite at node"):
-        engine.inverse_columns(symbolic, A.data, D, np.ones(3))
+        engine.inverse_columns(symbolic, A.data, D, np.ones(3), everywhere(A))
     with pytest.raises(np.linalg.LinAlgError, match="not positive definite at node"):
-        engine.factor_blocks(symbolic, A.data, -np.ones((16, 1, 1)) * 50.0, np.ones(1))
+        engine.inverse_blocks(
+            symbolic, A.data, -np.ones((16, 1, 1)) * 50.0, np.ones(1), everywhere(A)
+        )
 
 
 @pytest.mark.parametrize(
     ("D", "lam", "size", "match"),
     [
-        (np.ones((5, 2)), np.ones(2), None, "D: shape"),
-        (np.ones((16, 2)), np.ones(3), None, "lam: shape"),
+        (np.ones((5, 2)), np.ones(2), None, "a row or a block for each of 16 nodes, k=2"),
+        (np.ones((16, 2)), np.ones(3), None, "k=3"),
         (np.ones((16, 2)), np.ones(2), 7, "data: shape"),
     ],
 )
@@ -230,4 +188,4 @@ def test_wrong_shapes_are_named(
 ) -> None:
     A = grid(4, 4)
     with pytest.raises(ValueError, match=match):
-        engine.inverse_columns(analysed(A), A.data[:size], D, lam)
+        engine.inverse_columns(analysed(A), A.data[:size], D, lam, everywhere(A))

@@ -7,7 +7,7 @@ import pytest
 
 from bmcg import BMCG, load_model
 from bmcg.backends.packed import unpack
-from bmcg.posterior import spread
+from bmcg.inference import families
 
 from .tiny import Case, M, N, cases, dense_variances, fit, tiny_data
 
@@ -100,7 +100,7 @@ def test_a_model_file_keeps_what_draws_need(tmp_path):
 @pytest.mark.parametrize("case", [Case("column", "graph"), Case("joint", "graph+features")])
 def test_variances_from_draws_are_near_the_exact_ones(case, monkeypatch):
     """What large sides get: an estimate from many draws."""
-    monkeypatch.setattr(spread, "EXACT_UNKNOWNS", 0)
+    monkeypatch.setattr(families, "EXACT_UNKNOWNS", 0)
     if case.family == "column":
         case = Case("column", "graph", "monte_carlo")
     model = fit(case)

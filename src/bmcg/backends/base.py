@@ -170,10 +170,8 @@ class Backend(Protocol):
         """out_i += λ (y_i − own_i x_i) in place: (n, k) or (n, k, s), own (n,), lam (k,)."""
 
     # Draws z (n, k, s).
-    def local_estimate(
-        self, L: Any, D: Array, lam: Array, z: Array, Qz: Array
-    ) -> tuple[Array, Array]:
-        """diag (diag(D_r) + λ_r L)⁻¹ and its standard error from draws, (n, k) each.
+    def local_estimate(self, L: Any, D: Array, lam: Array, z: Array, Qz: Array) -> Array:
+        """diag (diag(D_r) + λ_r L)⁻¹ from draws, (n, k).
 
         L holds compressed rows (`indptr`, `indices`, `data`), every diagonal entry stored.
         """

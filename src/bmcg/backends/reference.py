@@ -136,23 +136,16 @@ class ReferenceBackend:
         scale = lam if X.ndim == 2 else lam[:, None]
         out += scale * (Y.reshape(X.shape) - own.reshape(shape) * X)
 
-    def local_estimate(
-        self, L: Any, D: Array, lam: Array, z: Array, Qz: Array
-    ) -> tuple[Array, Array]:
-        n, k, count = z.shape
-        value, error = np.empty((n, k)), np.empty((n, k))
-        K = np.zeros((n, n))
-        K[np.repeat(np.arange(n), np.diff(L.indptr)), L.indices] = L.data
-        for i in range(n):
+    def local_estimate(self, L: Any, D: Array, lam: Array, z: Array, Qz: Array) -> Array:
+        out, K = np.empty(D.shape), np.zeros((len(D), len(D)))
+        K[np.repeat(np.arange(len(D)), np.diff(L.indptr)), L.indices] = L.data
+        for i, r in np.ndindex(out.shape):
             near = L.indices[L.indptr[i] : L.indptr[i + 1]]
             at = np.append(near[near != i], i)
-            for r in range(k):
-                Q = lam[r] * K[np.ix_(at, at)] + np.diag(D[at, r])
-                w = np.linalg.solve(Q, np.eye(len(at))[-1])
-                squares = (z[i, r] - w @ Qz[at, r]) ** 2
-                value[i, r] = w[-1] + squares.mean()
-                error[i, r] = squares.std(ddof=min(1, count - 1)) / np.sqrt(count)
-        return value, error
+            Q = lam[r] * K[np.ix_(at, at)] + np.diag(D[at, r])
+            w = np.linalg.solve(Q, np.eye(len(at))[-1])
+            out[i, r] = w[-1] + ((z[i, r] - w @ Qz[at, r]) ** 2).mean()
+        return out
 
     def edge_spread(self, heads: NDArray[Any], tails: NDArray[Any], z: Floats) -> Array:
         return ((z[heads].astype(float) - z[tails]) ** 2).mean(axis=2)

@@ -6,6 +6,7 @@ with the same methods.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -66,6 +67,9 @@ class Covariance(Protocol):
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
         """Σ_i tr(G_i (f_i f_iᵀ + C_i)) for packed G."""
 
+    def root(self, backend: Backend) -> Callable[[Array], Array]:
+        """The map from standard normal noise (n, k, s) to draws of N(0, C_i)."""
+
     def moments(self, F: Array) -> Array:
         """f_i f_iᵀ + C_i, packed."""
 
@@ -124,6 +128,10 @@ class Diagonal:
         total = np.einsum("it,it->t", G, outer_packed(F)) @ multiplicity(k)
         total += np.einsum("ir,ir->", G[:, packed_diagonal(k)], self.array)
         return float(total)
+
+    def root(self, backend: Backend) -> Callable[[Array], Array]:
+        std = np.sqrt(self.array)[:, :, None]
+        return lambda noise: std * noise
 
     def moments(self, F: Array) -> Array:
         out = outer_packed(F)
@@ -184,6 +192,10 @@ class Blocks:
 
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
         return backend.expected_trace(G, F, self.array)
+
+    def root(self, backend: Backend) -> Callable[[Array], Array]:
+        lower = backend.cholesky_blocks(self.array)
+        return lambda noise: backend.lower_products(lower, noise)
 
     def moments(self, F: Array) -> Array:
         return outer_packed(F) + self.array

@@ -11,20 +11,26 @@ joint      q(U)                the diagonal k×k blocks of the full covariance
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.packed import packed_diagonal, packed_rank, unpack
+from ..backends.packed import pack, packed_diagonal, packed_rank, unpack
+from ..linalg.dense import invert_blocks, invert_columns
 from ..linalg.engines import VarianceEngine
+from ..linalg.monte_carlo import MonteCarloEngine
+from ..linalg.prior import SidePrior
 from ..linalg.spread import Spread
-from ..linalg.system import MeanSystem
+from ..linalg.system import MeanSystem, mean_system
 from .covariance import SLICE, Blocks, Covariance, Diagonal
 
 Array = NDArray[np.float64]
 Family = Literal["column", "row", "joint"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
+
+# Unknowns of one dense inverse after a fit, a second of work.
+EXACT_UNKNOWNS = 2000
 
 
 class Kept(NamedTuple):
@@ -50,54 +56,59 @@ class Kept(NamedTuple):
     energy: Array
 
 
-class Posterior(Protocol):
-    """A family at work."""
+class Posterior:
+    """A family at work.
 
-    @property
-    def kind(self) -> type[Diagonal] | type[Blocks]:
-        """The kind of its covariance."""
+    Attributes
+    ----------
+    kind : type
+        Of its covariance.
+    uses_engine : bool
+        Whether variances, and so the bound, come from the engine; else the prior's alone do.
+    ties_rows : bool
+        Whether it keeps the correlation of rows with the weights of their features.
+    """
 
-    @property
-    def uses_engine(self) -> bool:
-        """Whether variances, and so the bound, come from the engine; else the prior's alone do."""
-
-    @property
-    def ties_rows(self) -> bool:
-        """Whether it keeps the correlation of rows with the weights of their features."""
+    kind: type[Diagonal] | type[Blocks]
+    uses_engine: bool
+    ties_rows: bool
 
     def covariance(
-        self,
-        engine: VarianceEngine,
-        system: MeanSystem,
-        G: Array,
-        tau: float,
-        draws: Array | None = None,
+        self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None
     ) -> Kept:
         """The optimal covariance of one side given its mean system."""
+        raise NotImplementedError
 
     def data_precision(self, G: Array, tau: float) -> Array:
-        """What draws from q need besides the prior: see `Fit`."""
+        """What the observations add to the prior precision, for the two below."""
+        raise NotImplementedError
+
+    def sure_covariance(
+        self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array
+    ) -> Array:
+        """The covariance once the fit has ended: exact where the side is small, else from draws."""
+        raise NotImplementedError
+
+    def draw(self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array) -> Array:
+        """Draws of all nodes less their means, (n_nodes, k, s)."""
+        raise NotImplementedError
 
 
 # Where Q Q⁻¹ = I is exact, the energy of a covariance follows from its diagonal blocks alone:
 # Λ·energy = (n + p)·I − τ Σ_i G_i C_i.
 
 
-class Column:
+class Column(Posterior):
     """Π_r q(u_r)."""
 
     kind = Diagonal
     uses_engine, ties_rows = True, False
 
     def covariance(
-        self,
-        engine: VarianceEngine,
-        system: MeanSystem,
-        G: Array,
-        tau: float,
-        draws: Array | None = None,
+        self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None
     ) -> Kept:
-        prior, lam, D = system.prior, system.lam, self.data_precision(G, tau)
+        prior, lam = system.prior, system.lam
+        D = self.data_precision(system.grams, system.tau)
         spread = engine.columns(prior, D, lam, draws)
         energy = np.diag((prior.n_nodes - np.einsum("ir,ir->r", D, spread.cov)) / lam)
         log_det = spread.log_det
@@ -106,20 +117,25 @@ class Column:
     def data_precision(self, G: Array, tau: float) -> Array:
         return tau * G[:, packed_diagonal(packed_rank(G.shape[1]))]
 
+    def sure_covariance(
+        self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array
+    ) -> Array:
+        if prior.n_nodes <= EXACT_UNKNOWNS:
+            return invert_columns(prior.product(np.eye(prior.n_nodes)), data, lam).diagonal
+        return engine.estimate_columns(prior, data, lam)
 
-class Row:
+    def draw(self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array) -> Array:
+        return engine.draw_columns(prior, data, lam, independent=True)
+
+
+class Row(Posterior):
     """Π_i q(u_i)."""
 
     kind = Blocks
     uses_engine, ties_rows = False, False
 
     def covariance(
-        self,
-        engine: VarianceEngine,
-        system: MeanSystem,
-        G: Array,
-        tau: float,
-        draws: Array | None = None,
+        self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None
     ) -> Kept:
         prior, C = system.prior, system.inverse
         energy = unpack(prior.rows_diagonal @ C)
@@ -132,23 +148,18 @@ class Row:
         return np.empty((0, 0))
 
 
-class Joint:
+class Joint(Posterior):
     """q(U)."""
 
     kind = Blocks
     uses_engine, ties_rows = True, True
 
     def covariance(
-        self,
-        engine: VarianceEngine,
-        system: MeanSystem,
-        G: Array,
-        tau: float,
-        draws: Array | None = None,
+        self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None
     ) -> Kept:
         prior, lam = system.prior, system.lam
-        spread = engine.blocks(prior, system, tau * G, draws)
-        free = prior.n_nodes * np.eye(len(lam)) - tau * product_sum(G, spread.cov)
+        spread = engine.blocks(system, draws)
+        free = prior.n_nodes * np.eye(len(lam)) - system.tau * product_sum(system.grams, spread.cov)
         energy = free / lam[:, None]
         log_det = float(spread.log_det)
         kept = Blocks(spread.cov)
@@ -156,6 +167,17 @@ class Joint:
 
     def data_precision(self, G: Array, tau: float) -> Array:
         return tau * G
+
+    def sure_covariance(
+        self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array
+    ) -> Array:
+        if prior.n_nodes * len(lam) <= EXACT_UNKNOWNS:
+            K = prior.product(np.eye(prior.n_nodes))
+            return pack(invert_blocks(K, unpack(data), lam).diagonal)
+        return engine.estimate_blocks(mean_system(data, 1.0, lam, prior))
+
+    def draw(self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array) -> Array:
+        return engine.draw_blocks(mean_system(data, 1.0, lam, prior))
 
 
 def posterior_of(family: Family) -> Posterior:

@@ -151,16 +151,15 @@ def _draws(side: Side, update: FactorUpdate, lam: Array) -> Iterator[tuple[Array
     rng, backend = side.backend.random([0]), side.backend
     factors, n, k = update.factors, side.entries.n, len(lam)
     mean, drawn = factors.mean, factors.draws
-    root = backend.cholesky_blocks(factors.cov) if drawn is None else None
+    root = factors.covariance.root(backend) if drawn is None else None
     count = DRAWS if drawn is None else drawn.shape[2]
     # Draws by solves are kept few; those of a dense factor cost nothing.
     for d in range(min(DRAWS, count) if update.spread.solution is not None else count):
         U = mean.copy()
         if drawn is not None:
             U += drawn[:, :, d]
-        else:
-            own = rng.standard_normal((n, k, 1))
-            U[:n] += backend.lower_products(root, own)[:, :, 0]  # type: ignore[arg-type]
+        elif root is not None:
+            U[:n] += root(rng.standard_normal((n, k, 1)))[:, :, 0]
             scale = np.sqrt(side.prior.node_diagonal[:, None] * lam)
             U[n:] += rng.standard_normal((len(U) - n, k)) / scale
         yield U, rng.standard_normal((side.features.p, k)) / np.sqrt(lam)

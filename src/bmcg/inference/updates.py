@@ -100,7 +100,7 @@ def update_factors(
     rhs[: entries.n] = tau * found.targets
     mean, draws = (None, None) if old is None else (old.mean, old.draws)
     solution = system.solve(rhs, mean, gain_tol, max_steps)
-    kept = posterior_of(family).covariance(side.engine, system, found.grams, tau, draws)
+    kept = posterior_of(family).covariance(side.engine, system, draws)
     energy = quadratic_form(side.prior, solution.x) + kept.energy
     factors = Factors(solution.x, kept.covariance, kept.log_det, energy, kept.spread.draws)
     return FactorUpdate(factors, found, kept.spread, kept.component_log_det, solution, weighting)

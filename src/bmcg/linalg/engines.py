@@ -65,127 +65,123 @@ class VarianceEngine(Protocol):
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """diag (diag(D_r) + λ_r L)⁻¹ (n, k), its log-determinants (k,), the edges' spread."""
 
-    def blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
-    ) -> Spread:
-        """Diagonal blocks (n, k(k+1)/2) of the system's inverse, its log-determinant, edges.
-
-        B (n, k(k+1)/2) is the system's block diagonal without the prior, τG.
-        """
+    def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
+        """Diagonal blocks (n, k(k+1)/2) of the system's inverse, its log-determinant, edges."""
 
 
-class DiagonalEngine:
-    """A side without edges: every block stands alone."""
-
-    name = "diagonal"
+class ExactEngine:
+    """What exact engines share: all but the inverses themselves."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
+
+    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
+        """From the inverse of L."""
+        spread = self.columns(prior, np.zeros((prior.precision.n, 1)), np.ones(1))
+        assert spread.edges is not None
+        return spread.cov[:, 0], spread.edges[:, 0]
+
+    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
+        """Of all components."""
+        L = prior.precision
+        found = self._columns(L, D, lam)
+        own = found.diagonal
+        return Spread(own, np.asarray(found.logdet), own, _differences(L, own, found.between))
+
+    def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
+        """Of all rows together."""
+        L = system.prior.precision
+        found = self._blocks(L, unpack(system.data_blocks), system.lam)
+        cov = pack(found.diagonal)
+        own = cov[:, packed_diagonal(len(system.lam))]
+        return Spread(cov, np.asarray(found.logdet), own, _differences(L, own, found.between))
+
+    def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
+        raise NotImplementedError
+
+    def _blocks(self, L: Precision, B: Array, lam: Array) -> SelectedInverse:
+        raise NotImplementedError
+
+
+class DiagonalEngine(ExactEngine):
+    """A side without edges: every block stands alone."""
+
+    name = "diagonal"
 
     def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
         return graph_prior(precision, float(np.log(precision.diagonal).sum()), self.backend)
 
-    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
-        """Reciprocals of the diagonal; no edges."""
-        return 1.0 / prior.precision.diagonal, np.empty(0)
+    def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
+        pivot = D + L.diagonal[:, None] * lam
+        return SelectedInverse(1.0 / pivot, np.log(pivot).sum(axis=0), np.empty((0, len(lam))))
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
-        """Reciprocals of the diagonal."""
-        pivot = D + prior.precision.diagonal[:, None] * lam
-        none = np.empty((0, len(lam)))
-        return Spread(1.0 / pivot, np.log(pivot).sum(axis=0), 1.0 / pivot, none)
-
-    def blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
-    ) -> Spread:
+    def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
         """The blocks' own inverses."""
         k = len(system.lam)
         own = system.inverse[:, packed_diagonal(k)]
         return Spread(system.inverse, np.asarray(system.log_det), own, np.empty((0, k)))
 
 
-class DenseEngine:
+class DenseEngine(ExactEngine):
     """LAPACK on the whole matrix of a small side."""
 
     name = "dense"
 
     def __init__(self, backend: Backend, seed: int = 0) -> None:
-        self.backend, self.seed = backend, seed
+        super().__init__(backend)
+        self.seed = seed
 
     def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
         root = np.linalg.cholesky(precision.toarray())
         return graph_prior(precision, 2.0 * float(np.log(np.diag(root)).sum()), self.backend)
 
-    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
-        """From the inverse of L."""
-        L = prior.precision
-        found = dense.dense_columns(L, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True)
-        return _first_column(L, found)
-
-    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
-        """One inverse for each component."""
-        L = prior.precision
-        return _spread(L, dense.dense_columns(L, L.data, D, lam, edges=True))
-
-    def blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
-    ) -> Spread:
+    def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
         """One inverse of size nk; with features, of size (n + p)k."""
-        L = prior.precision
+        prior, lam = system.prior, system.lam
         if isinstance(prior, GraphPrior):
-            return _spread(L, dense.dense_blocks(L, L.data, unpack(B), system.lam, edges=True))
-        size = prior.n_nodes * len(system.lam)
+            return super().blocks(system)
+        size = prior.n_nodes * len(lam)
         if size > DENSE_UNKNOWNS:
             raise ValueError(
                 f'engine="dense" would invert a matrix of {size} unknowns, more than '
                 f'{DENSE_UNKNOWNS}: use engine="auto" or lower rank'
             )
         noise = self.backend.random([self.seed, 1]).standard_normal((size, DENSE_DRAWS))
-        K = prior.product(np.eye(prior.n_nodes))
-        cov, log_det, z = dense.dense_nodes(K, unpack(B), system.lam, noise)
-        return Spread(cov, np.asarray(log_det), None, None, z)
+        K, B = prior.product(np.eye(prior.n_nodes)), unpack(system.data_blocks)
+        found = dense.invert_blocks(K, B, lam)
+        z = dense.draw_joint(K, B, lam, noise)
+        return Spread(pack(found.diagonal), np.asarray(found.logdet), None, None, z)
+
+    def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
+        return dense.invert_columns(L.toarray(), D, lam, (L.heads, L.tails))
+
+    def _blocks(self, L: Precision, B: Array, lam: Array) -> SelectedInverse:
+        return dense.invert_blocks(L.toarray(), B, lam, (L.heads, L.tails))
 
 
-class SparseEngine:
+class SparseEngine(ExactEngine):
     """Cholesky factor and Takahashi's recursion on a pattern analysed once."""
 
     name = "sparse"
 
     def __init__(self, symbolic: Symbolic, backend: Backend) -> None:
-        self.symbolic, self.backend = symbolic, backend
+        super().__init__(backend)
+        self.symbolic = symbolic
 
     def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
         log_det = selected_inverse.logdet_precision(self.symbolic, precision.data)
         return graph_prior(precision, log_det, self.backend)
 
-    def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
-        """From the selected inverse of L."""
-        L = prior.precision
-        found = selected_inverse.inverse_columns(
-            self.symbolic, L.data, np.zeros((L.n, 1)), np.ones(1), edges=True
-        )
-        return _first_column(L, found)
+    def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
+        at, spread_out = edge_positions(L), self.backend.map
+        return selected_inverse.inverse_columns(self.symbolic, L.data, D, lam, at, spread_out)
 
-    def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
-        """All components, several factors at a time."""
-        L = prior.precision
-        found = selected_inverse.inverse_columns(
-            self.symbolic, L.data, D, lam, edges=True, map_batches=self.backend.map
-        )
-        return _spread(L, found)
-
-    def blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
-    ) -> Spread:
-        """One factor of k×k blocks."""
-        L = prior.precision
-        found = selected_inverse.inverse_blocks(
-            self.symbolic, L.data, unpack(B), system.lam, edges=True
-        )
-        return _spread(L, found)
+    def _blocks(self, L: Precision, B: Array, lam: Array) -> SelectedInverse:
+        at = edge_positions(L)
+        return selected_inverse.inverse_blocks(self.symbolic, L.data, B, lam, at)
 
 
 class Analyses:
@@ -202,20 +198,9 @@ class Analyses:
         return self._found[key]
 
 
-def _spread(L: Precision, found: SelectedInverse) -> Spread:
-    assert found.edges is not None
-    blocks = found.diagonal.ndim == 3
-    cov = pack(found.diagonal) if blocks else found.diagonal
-    own = cov[:, packed_diagonal(found.diagonal.shape[1])] if blocks else cov
-    between = found.edges[edge_positions(L)]
-    edges = own[L.heads] + own[L.tails] - 2 * between
-    return Spread(cov, np.asarray(found.logdet), own, edges)
-
-
-def _first_column(L: Precision, found: SelectedInverse) -> tuple[Array, Array]:
-    spread = _spread(L, found)
-    assert spread.edges is not None
-    return spread.cov[:, 0], spread.edges[:, 0]
+def _differences(L: Precision, own: Array, between: Array) -> Array:
+    """Variances of the differences over the edges, (n_edges, k)."""
+    return own[L.heads] + own[L.tails] - 2 * between
 
 
 def edge_positions(L: Precision) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ SINGLE_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Estimate:
-    """A Monte Carlo estimate and its own standard error, both of the same shape."""
+    """A log-determinant estimated by probes and its own standard error, of the same shape."""
 
     value: Array
     error: Array
@@ -109,13 +109,13 @@ class MonteCarloEngine:
             z = ends[-1].x
             # Kept where they are one batch: more would be memory without a bound.
             kept = z if z.shape == shape else None
-            var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z).value
+            var[:, batch] = _column_estimate(prior, D[:, batch], lam[batch], z)
             edges[:, batch] = self.backend.edge_spread(L.heads, L.tails, z)
             log_det[batch] = self.log_det_columns(prior, D[:, batch], lam[batch]).value
         return Spread(var, log_det, var, edges, kept, _worst(ends))
 
-    def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Estimate:
-        """Variances of each component with their standard errors, (n, k)."""
+    def estimate_columns(self, prior: SidePrior, D: Array, lam: Array) -> Array:
+        """Variances of each component alone, (n, k)."""
         return _column_estimate(prior, D, lam, self.draw_columns(prior, D, lam))
 
     def draw_columns(
@@ -180,37 +180,32 @@ class MonteCarloEngine:
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)
         )
 
-    def blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, draws: Array | None = None
-    ) -> Spread:
+    def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
         """Diagonal blocks of the system's inverse, its log-determinant, and the edges' spread."""
         log_det = system.preconditioner_log_det + float(self.log_det_blocks(system).value)
-        found = self._solve_blocks(prior, system, B, draws)
-        z, L = found.x, prior.precision
+        found = self._solve_blocks(system, draws)
+        z, L = found.x, system.prior.precision
         edges = self.backend.edge_spread(L.heads, L.tails, z)
-        nodes = (z[: len(B)] ** 2).mean(axis=2)
-        cov = _block_estimate(system, z).value
-        return Spread(cov, np.asarray(log_det), nodes, edges, z, found)
+        nodes = (z[: len(system.blocks)] ** 2).mean(axis=2)
+        return Spread(_block_estimate(system, z), np.asarray(log_det), nodes, edges, z, found)
 
-    def estimate_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Estimate:
-        """Diagonal blocks with their standard errors, packed (n, k(k+1)/2)."""
-        return _block_estimate(system, self.draw_blocks(prior, system, B))
+    def estimate_blocks(self, system: MeanSystem) -> Array:
+        """Diagonal blocks alone, packed (n, k(k+1)/2)."""
+        return _block_estimate(system, self.draw_blocks(system))
 
-    def draw_blocks(self, prior: SidePrior, system: MeanSystem, B: Array) -> Array:
+    def draw_blocks(self, system: MeanSystem) -> Array:
         """Draws of N(0, Q⁻¹) over all nodes, shape (n + p, k, s); the same noise in every call."""
-        return _heard(self._solve_blocks(prior, system, B)).x
+        return _heard(self._solve_blocks(system)).x
 
-    def _solve_blocks(
-        self, prior: SidePrior, system: MeanSystem, B: Array, start: Array | None = None
-    ) -> Solution:
+    def _solve_blocks(self, system: MeanSystem, start: Array | None = None) -> Solution:
         """Those draws with how their solve ended; earlier draws are a warm start."""
-        count, k = self.n_samples, len(system.lam)
+        prior, n, k, count = system.prior, len(system.blocks), len(system.lam), self.n_samples
         rng = self.backend.random([self.seed, 1])
-        own = rng.standard_normal((len(B), k, count))
+        own = rng.standard_normal((n, k, count))
         shape = (prior.n_nodes, k, count)
-        root = self.backend.cholesky_blocks(B)
+        root = self.backend.cholesky_blocks(system.data_blocks)
         rhs = np.sqrt(system.lam)[:, None] * prior.noise(rng, k * count).reshape(shape)
-        rhs[: len(B)] += self.backend.lower_products(root, own)
+        rhs[:n] += self.backend.lower_products(root, own)
         return conjugate_gradient(
             system.apply,
             self._kept(rhs),
@@ -253,30 +248,21 @@ def _heard(found: Solution) -> Solution:
     return found
 
 
-def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Estimate:
+def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Array:
     """Variances (n, k) from draws (n, k, s)."""
     pivot = D + prior.rows_diagonal[:, None] * lam
     coupled = prior.neighbours(z.reshape(len(D), -1)).reshape(z.shape) * lam[:, None]
-    if isinstance(prior, GraphPrior):
-        L = prior.precision
-        Qz = pivot[:, :, None] * z + coupled
-        return Estimate(*prior.backend.local_estimate(L, D, lam, z, Qz))
-    shifts = (coupled / pivot[:, :, None]) ** 2
-    error = shifts.std(axis=-1, ddof=1) / np.sqrt(z.shape[2])
-    return Estimate(1.0 / pivot + shifts.mean(axis=-1), error)
+    Qz = pivot[:, :, None] * z + coupled
+    return prior.backend.local_estimate(prior.precision, D, lam, z, Qz)
 
 
-def _block_estimate(system: MeanSystem, z: Array) -> Estimate:
+def _block_estimate(system: MeanSystem, z: Array) -> Array:
     """Diagonal blocks (n, k(k+1)/2) of the rows from draws (n + p, k, s)."""
-    n, k, count = len(system.blocks), len(system.lam), z.shape[2]
-    shift = system.precondition(system.neighbours(z))[:n]
-    mean, squares = np.empty(system.blocks.shape), np.empty(system.blocks.shape)
-    for t, (r, s) in enumerate(zip(*np.tril_indices(k), strict=True)):
-        product = shift[:, r] * shift[:, s]
-        mean[:, t] = product.mean(axis=1)
-        squares[:, t] = np.einsum("is,is->i", product, product) / count
-    error = np.sqrt(np.maximum(squares - mean**2, 0.0) / (count - 1))
-    return Estimate(system.inverse + mean, error)
+    shift = system.precondition(system.neighbours(z))[: len(system.blocks)]
+    out = system.inverse.copy()
+    for t, (r, s) in enumerate(zip(*np.tril_indices(len(system.lam)), strict=True)):
+        out[:, t] += (shift[:, r] * shift[:, s]).mean(axis=1)
+    return out
 
 
 def _column_operators(prior: SidePrior, D: Array, lam: Array, s: int) -> tuple[Operator, Operator]:

@@ -22,6 +22,9 @@ class MeanSystem:
     Attributes
     ----------
     prior : SidePrior
+    grams : ndarray of shape (n, k(k+1)/2)
+        G_i, packed.
+    tau : float
     blocks : ndarray of shape (n, k(k+1)/2)
         P_i = τG_i + K_ii Λ of the n rows, packed.
     inverse : ndarray of shape (n, k(k+1)/2)
@@ -32,10 +35,17 @@ class MeanSystem:
     """
 
     prior: SidePrior
+    grams: Array
+    tau: float
     blocks: Array
     inverse: Array
     log_det: float
     lam: Array
+
+    @property
+    def data_blocks(self) -> Array:
+        """τG_i, the blocks without the prior, packed."""
+        return self.tau * self.grams
 
     def apply(self, X: Array) -> Array:
         """Q X for X of shape (n + p, k), or (n + p, k, s) for s vectors at once."""
@@ -141,4 +151,4 @@ def mean_system(grams: Array, tau: float, lam: Array, prior: SidePrior) -> MeanS
             "orders of magnitude: rescale it, or raise ridge"
         )
     log_det = float(logs.sum()) + float(prior.node_logs(lam).sum())
-    return MeanSystem(prior, blocks, inverse, log_det, lam)
+    return MeanSystem(prior, grams, tau, blocks, inverse, log_det, lam)

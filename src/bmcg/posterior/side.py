@@ -16,13 +16,16 @@ from ..inference.design import with_constant
 from ..inference.families import Family, posterior_of
 from ..inference.fit import FittedSide
 from ..inference.state import Factors, Gamma
+from ..linalg.monte_carlo import MonteCarloEngine
 from ..linalg.prior import SidePrior, feature_map, graph_prior, with_features
-from .spread import sure_covariance
 
 Array = NDArray[np.float64]
 
 # Prior precision that holds a constant column at one.
 HELD = 1e12
+# Draws of a covariance that a user reads, where it is not exact: a variance is off by a sixth. A
+# fit can do with fewer, because what it learns are sums over all nodes.
+DRAWS = 64
 _FEATURES = ("features_data", "features_indices", "features_indptr")
 
 
@@ -162,7 +165,8 @@ class SidePosterior:
         kind = posterior_of(family)
         drawn = fitted.side.engine.name == "monte_carlo" and kind.uses_engine
         if backend is not None and drawn:
-            cov = sure_covariance(family, prior, fitted.data_precision, lam, backend)
+            engine = MonteCarloEngine(backend, 0, DRAWS, tol=1e-4)
+            cov = kind.sure_covariance(engine, prior, fitted.data_precision, lam)
             factors = replace(factors, covariance=kind.kind(cov))
         if constant >= 0:
             lam = np.insert(lam, constant, HELD)

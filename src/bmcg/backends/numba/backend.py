@@ -176,15 +176,11 @@ class NumbaBackend:
         wide = np.repeat(lam, Yf.shape[1] // max(1, len(lam))).astype(out.dtype)
         self._run(vectors.couple, (Yf, Xf, own, wide), to, _vector_bounds(Yf))
 
-    def local_estimate(
-        self, L: Any, D: Array, lam: Array, z: Array, Qz: Array
-    ) -> tuple[Array, Array]:
-        value, error = np.empty(D.shape), np.empty(D.shape)
+    def local_estimate(self, L: Any, D: Array, lam: Array, z: Array, Qz: Array) -> Array:
         size = np.minimum(np.diff(L.indptr), local.MAX_NODES)
         work = len(lam) * (size**3 // 3 + size * (size + z.shape[2])) + size * size
-        given = L.indptr, L.indices, L.data, D, lam, z, Qz, value
-        self._run(local.local_estimate, given, error, chunk_bounds(work))
-        return value, error
+        given = L.indptr, L.indices, L.data, D, lam, z, Qz
+        return self._run(local.local_estimate, given, np.empty(D.shape), chunk_bounds(work))
 
     def edge_spread(self, heads: NDArray[Any], tails: NDArray[Any], z: Floats) -> Array:
         out = np.empty((len(heads), z.shape[1]))

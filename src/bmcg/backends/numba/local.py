@@ -33,8 +33,8 @@ def edge_spread(heads, tails, z, out, start, stop):
 
 
 @fast
-def local_estimate(indptr, indices, data, D, lam, z, Qz, value, error, start, stop):
-    """Estimates (n, k) of diag Q_r⁻¹ and their standard errors from draws z (n, k, s)."""
+def local_estimate(indptr, indices, data, D, lam, z, Qz, out, start, stop):
+    """Estimates (n, k) of diag Q_r⁻¹ from draws z (n, k, s)."""
     n, k, count = z.shape
     place = np.full(n, -1, np.int32)
     nodes = np.empty(MAX_NODES, np.int32)
@@ -54,13 +54,10 @@ def local_estimate(indptr, indices, data, D, lam, z, Qz, value, error, start, st
                 row, c = Qz[nodes[a], r], w[a]
                 for q in range(count):
                     shift[q] -= c * row[q]
-            mean = squares = 0.0
+            mean = 0.0
             for q in range(count):
                 mean += shift[q] ** 2 / count
-            for q in range(count):
-                squares += (shift[q] ** 2 - mean) ** 2
-            value[i, r] = w[size - 1] + mean
-            error[i, r] = math.sqrt(squares / max(count - 1, 1) / count)
+            out[i, r] = w[size - 1] + mean
 
 
 @fast

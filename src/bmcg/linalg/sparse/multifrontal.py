@@ -1,4 +1,4 @@
-"""Sweeps over the tree of fronts: factor, selected inverse, triangular solves.
+"""Sweeps over the tree of fronts: factor and selected inverse.
 
 All kernels take panels of shape (P, K), K matrices with one pattern, and an array `lanes` of K
 zeros, whose length is that of the innermost loop: read at run time, the loop is vectorised.
@@ -150,11 +150,8 @@ def factor(fronts, panels, lanes):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def selected_inverse(fronts, panels, out, lanes):  # type: ignore[no-untyped-def]
-    """Entries of the inverses on the factors' pattern into `out`, roots to leaves.
-
-    `out` may be `panels` itself: a panel is read before it is written.
-    """
+def selected_inverse(fronts, panels, lanes):  # type: ignore[no-untyped-def]
+    """Overwrite the factors with the inverses' entries on their pattern, roots to leaves."""
     K, S = len(lanes), len(fronts.children)
     space, stack = np.empty((fronts.front_size, K)), np.empty((fronts.stack_size, K))
     work = np.empty(fronts.front_size * K)  # touched by large fronts of several lanes alone
@@ -169,8 +166,7 @@ def selected_inverse(fronts, panels, out, lanes):  # type: ignore[no-untyped-def
             free -= (f - w) ** 2
             _copy(F[w:, w:], stack[free : free + (f - w) ** 2].reshape(f - w, f - w, K), lanes)
         _inverse_front(F, L, work, lanes)
-        Z = out[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)
-        _copy(Z, F[:, :w], lanes)
+        _copy(L, F[:, :w], lanes)
         for c in child_lists[child_ptr[s] : child_ptr[s + 1]]:
             tail = fronts.row_ptr[c] + fronts.first[c + 1] - fronts.first[c]
             relative = fronts.relative[tail : fronts.row_ptr[c + 1]]
@@ -194,39 +190,3 @@ def _child_lists(fronts):  # type: ignore[no-untyped-def]
             waiting[top] = s
             top += 1
     return ptr, lists
-
-
-@_jit
-def solve_lower(fronts, panels, x, lanes):  # type: ignore[no-untyped-def]
-    """x ← L⁻¹x for x of shape (N, K) in the permuted order."""
-    K = len(lanes)
-    for s in range(len(fronts.children)):
-        w = fronts.first[s + 1] - fronts.first[s]
-        f = fronts.row_ptr[s + 1] - fronts.row_ptr[s]
-        L = panels[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)
-        rows = fronts.rows[fronts.row_ptr[s] : fronts.row_ptr[s + 1]]
-        for i in range(f):
-            for j in range(min(i, w)):
-                for r in range(K):
-                    x[rows[i], r] -= L[i, j, r] * x[rows[j], r]
-            if i < w:
-                for r in range(K):
-                    x[rows[i], r] /= L[i, i, r]
-
-
-@_jit
-def solve_upper(fronts, panels, x, lanes):  # type: ignore[no-untyped-def]
-    """x ← L⁻ᵀx for x of shape (N, K) in the permuted order."""
-    K = len(lanes)
-    for s in range(len(fronts.children) - 1, -1, -1):
-        w = fronts.first[s + 1] - fronts.first[s]
-        f = fronts.row_ptr[s + 1] - fronts.row_ptr[s]
-        L = panels[fronts.panel_ptr[s] : fronts.panel_ptr[s + 1]].reshape(f, w, K)
-        rows = fronts.rows[fronts.row_ptr[s] : fronts.row_ptr[s + 1]]
-        for i in range(f - 1, -1, -1):
-            if i < w:
-                for r in range(K):
-                    x[rows[i], r] /= L[i, i, r]
-            for j in range(min(i, w)):
-                for r in range(K):
-                    x[rows[j], r] -= L[i, j, r] * x[rows[i], r]
