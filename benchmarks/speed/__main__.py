@@ -1,4 +1,4 @@
-"""Speed of the engine: kernels, time to accuracy, scaling, variances, storage.
+"""Speed of the engine: the start, kernels, time to accuracy, scaling, variances, storage.
 
     BMCG_DATA=/path/to/data python -m benchmarks.speed
     BMCG_DATA=/path/to/data python -m benchmarks.speed kernels scaling
@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.reporting import ROOT, machine, write_page
 
 PARTS = {
+    "start": "From the command to the first fit",
     "kernels": "Kernels and sweeps against the arithmetic limit",
     "time_to_accuracy": "Time to accuracy",
     "scaling": "Scaling and memory",

@@ -6,10 +6,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing import Any, Protocol
 
 from .inference.fit import Progress as Sweep
 
@@ -44,9 +41,13 @@ def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Show]:
     if not sys.stderr.isatty():
         yield lambda sweep, about="": None
         return
+    # Loaded where it is seen.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task: list[TaskID] = []
+        task: list[Any] = []
 
         def show(sweep: Sweep, about: str = "") -> None:
             left = clock.after(sweep)

@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..backends import open_backend
@@ -94,7 +93,7 @@ n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
 
     model_: BMCG
     scale_: ColumnScale
-    indicator_: MissingIndicator | None
+    indicator_: Any
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -299,6 +298,9 @@ n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
         self.scale_ = column_scale(marked, self._scale(), self.n_jobs)
         self.indicator_ = None
         if self.add_indicator:
+            # Loaded where it is used: it brings scikit-learn's neighbours along.
+            from sklearn.impute import MissingIndicator
+
             self.indicator_ = MissingIndicator(error_on_new=False).fit(marked)
         names = getattr(self, "feature_names_in_", None)
         observations = replace(

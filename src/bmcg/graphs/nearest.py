@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
+
+from ..kernels import exact
 
 
 def nearest_points(
@@ -63,6 +63,9 @@ def _search(
     n = points.shape[0]
     if n_neighbors == 0:
         return np.empty((n, 0), dtype=np.int64), np.empty((n, 0))
+    # Loaded where it is used: it takes a third of a second.
+    from sklearn.neighbors import NearestNeighbors
+
     search = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric).fit(points)
     distance, near = search.kneighbors(points)
     itself = near == np.arange(n)[:, None]
@@ -88,7 +91,7 @@ def _offsets_table(start: NDArray[np.int64], k: int) -> NDArray[np.int64]:
     return steps
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def _spread(member, start, near, distance, steps, out, gap):  # type: ignore[no-untyped-def]
     """Fill `out` and `gap` with members of the point's own set, then of the nearest sets."""
     k = out.shape[1]

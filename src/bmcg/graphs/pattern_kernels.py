@@ -7,11 +7,12 @@ best rows and their scores, best first; rows `begin` to `end` are written.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ..kernels import exact
 
-@numba.njit(cache=True, nogil=True)
+
+@exact
 def _mix(a, b):  # type: ignore[no-untyped-def]
     """A fixed pseudo-random number of an unordered pair, to settle ties without hubs."""
     low, high = np.uint64(min(a, b)), np.uint64(max(a, b))
@@ -20,7 +21,7 @@ def _mix(a, b):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(29))
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def _insert(i, r, score, near, best):  # type: ignore[no-untyped-def]
     """Put row r, of a positive score, in its place among the best of row i, if it has one."""
     last = len(best) - 1
@@ -40,7 +41,7 @@ def _insert(i, r, score, near, best):  # type: ignore[no-untyped-def]
     near[at] = r
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def scan_all(  # type: ignore[no-untyped-def]
     begin, end, row_start, row_cols, col_start, col_rows, idf2, inv_norm, near, best
 ):
@@ -64,7 +65,7 @@ def scan_all(  # type: ignore[no-untyped-def]
                 least = best[i, -1]
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def _overlap(r, row_start, row_cols, weight):  # type: ignore[no-untyped-def]
     total = 0.0
     for p in range(row_start[r], row_start[r + 1]):
@@ -72,14 +73,14 @@ def _overlap(r, row_start, row_cols, weight):  # type: ignore[no-untyped-def]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def _weigh(i, row_start, row_cols, idf2, weight, on):  # type: ignore[no-untyped-def]
     """Write row i into a dense vector over columns, or wipe it out again."""
     for p in range(row_start[i], row_start[i + 1]):
         weight[row_cols[p]] = idf2[row_cols[p]] if on else 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def scan_rare(  # type: ignore[no-untyped-def]
     begin, end, row_start, row_cols, col_start, col_rows, idf2, inv_norm, budget, width, near, best
 ):
@@ -130,7 +131,7 @@ def scan_rare(  # type: ignore[no-untyped-def]
         _weigh(i, row_start, row_cols, idf2, weight, False)
 
 
-@numba.njit(cache=True, nogil=True)
+@exact
 def refine(  # type: ignore[no-untyped-def]
     begin, end, row_start, row_cols, idf2, inv_norm, start, linked, near, best
 ):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..kernels import exact
 
 Grouped = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
@@ -56,7 +57,7 @@ def members(indptr: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _scatter(major, minor, values, cursor, out_minor, out_values):  # type: ignore[no-untyped-def]
     for p in range(len(values)):
         at = cursor[major[p]]

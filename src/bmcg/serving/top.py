@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ..kernels import exact
 
 
-@njit(cache=True, nogil=True)
+@exact
 def keep_best(scores, first, indptr, indices, best, where):  # type: ignore[no-untyped-def]
     """Merge a piece of some rows into the best entries found so far, in place.
 

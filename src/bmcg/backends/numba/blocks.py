@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from .jit import fast
+from ...kernels import fast
 
 # Vectors side by side below which a loop over them is too short to pay.
 FEW_VECTORS = 8

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from .jit import fast
+from ...kernels import fast
 
 # Observations gathered at a time, and how many a row needs for that to pay.
 _BLOCK, LEAST = 128, 24

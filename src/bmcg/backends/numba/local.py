@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .jit import fast
+from ...kernels import fast
 
 # Nodes of a set: hubs are conditioned on part of their neighbours, which is as valid.
 MAX_NODES = 40

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .jit import fast
+from ...kernels import fast
 
 
 @fast

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import fast
+from ...kernels import fast
 
 
 @fast

@@ -8,12 +8,13 @@ work is cut into matrix products. Fronts of width w split into own columns 1 and
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import kernel
 
 _BLOCK = 48  # columns factored by plain loops between two matrix products
 _STRIP = 192  # rows of a product whose upper triangle is not needed
 
-_jit = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+_jit = kernel(fastmath={"contract", "reassoc", "nsz"})
 
 
 @_jit

@@ -7,11 +7,11 @@ zeros, whose length is that of the innermost loop: read at run time, the loop is
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ...kernels import kernel
 from .fronts import factor_dense, factor_lanes, inverse_dense, inverse_lanes
 
-_jit = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+_jit = kernel(fastmath={"contract", "reassoc", "nsz"})
 
 
 @_jit

@@ -9,8 +9,9 @@ Nodes with the same neighbourhood are merged and eliminated together.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ...kernels import exact
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -59,7 +60,7 @@ def minimum_degree(
     return _expand(graph[_MERGED, :n], pivots)
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _quotient(indptr, indices):  # type: ignore[no-untyped-def]
     """Copy the off-diagonal pattern, with room for new cliques, and fill the degree buckets."""
     n = len(indptr) - 1
@@ -82,7 +83,7 @@ def _quotient(indptr, indices):  # type: ignore[no-untyped-def]
     return store, g
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _push(g, i, degree):  # type: ignore[no-untyped-def]
     first = g[_HEAD, degree]
     g[_AFTER, i] = first
@@ -92,7 +93,7 @@ def _push(g, i, degree):  # type: ignore[no-untyped-def]
     g[_HEAD, degree] = i
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _remove(g, i):  # type: ignore[no-untyped-def]
     if g[_BEFORE, i] >= 0:
         g[_AFTER, g[_BEFORE, i]] = g[_AFTER, i]
@@ -102,7 +103,7 @@ def _remove(g, i):  # type: ignore[no-untyped-def]
         g[_BEFORE, g[_AFTER, i]] = g[_BEFORE, i]
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _defer_hubs(store, g, pivots):  # type: ignore[no-untyped-def]
     """Put nodes of very high degree last: every neighbour's elimination would scan their lists."""
     n = g.shape[1] - 1
@@ -132,7 +133,7 @@ def _defer_hubs(store, g, pivots):  # type: ignore[no-untyped-def]
     return hubs
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _compact(store, g):  # type: ignore[no-untyped-def]
     """Close the gaps that dead lists left; returns the end of what is in use."""
     old = store.copy()
@@ -148,7 +149,7 @@ def _compact(store, g):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _join(g, i):  # type: ignore[no-untyped-def]
     """Take variable i into the pivot's clique; returns its weight, 0 if it is not eligible."""
     weight = g[_WEIGHT, i]
@@ -159,7 +160,7 @@ def _join(g, i):  # type: ignore[no-untyped-def]
     return weight
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _build_clique(store, g, p, end):  # type: ignore[no-untyped-def]
     """Turn pivot p into an element: the union of its variables and its elements' cliques."""
     begin, size, total = g[_START, p], 0, 0
@@ -189,7 +190,7 @@ def _build_clique(store, g, p, end):  # type: ignore[no-untyped-def]
     return end
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _measure_overlaps(store, g, p, flag):  # type: ignore[no-untyped-def]
     """mark[e] - flag = weight of element e outside p's clique, for every e that touches it."""
     for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
@@ -202,7 +203,7 @@ def _measure_overlaps(store, g, p, flag):  # type: ignore[no-untyped-def]
                 g[_MARK, e] += g[_WEIGHT, i]  # negative inside the clique
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _update_variable(store, g, p, i, flag):  # type: ignore[no-untyped-def]
     """Rewrite i's list as [p, other elements, variables outside the clique], bound its degree.
 
@@ -250,7 +251,7 @@ def _update_variable(store, g, p, i, flag):  # type: ignore[no-untyped-def]
     return degree == 0
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _update_clique(store, g, p, flag):  # type: ignore[no-untyped-def]
     """New degree bounds for the clique; its variables go into hash buckets or join the pivot."""
     for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
@@ -266,7 +267,7 @@ def _update_clique(store, g, p, flag):  # type: ignore[no-untyped-def]
             g[_HASH_HEAD, key] = i
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _same_neighbours(store, g, j, flag):  # type: ignore[no-untyped-def]
     last = g[_START, j] + g[_LENGTH, j]
     q = g[_START, j] + 1  # the first entry is the pivot in every list of the clique
@@ -275,7 +276,7 @@ def _same_neighbours(store, g, j, flag):  # type: ignore[no-untyped-def]
     return q == last
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _merge_twins(store, g, p, flag):  # type: ignore[no-untyped-def]
     """Merge variables of the clique with equal lists: they stay equal for ever."""
     for t in range(g[_START, p], g[_START, p] + g[_LENGTH, p]):
@@ -305,7 +306,7 @@ def _merge_twins(store, g, p, flag):  # type: ignore[no-untyped-def]
     return flag
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _restore_clique(store, g, p, left):  # type: ignore[no-untyped-def]
     """Return the surviving variables to the degree buckets; returns the lowest degree."""
     kept, lowest = g[_START, p], left
@@ -326,7 +327,7 @@ def _restore_clique(store, g, p, left):  # type: ignore[no-untyped-def]
     return lowest
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
     """Eliminate everything; pivots[0:] in order, filled from the back with deferred hubs."""
     n = g.shape[1] - 1
@@ -361,7 +362,7 @@ def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _expand(merged, pivots):  # type: ignore[no-untyped-def]
     """Replace each pivot by itself and all nodes merged into it, directly or not."""
     n = len(merged)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ...kernels import exact
 from .symbolic import Symbolic
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-_jit = njit(cache=True, nogil=True)
 
-
-@_jit
+@exact
 def _fill_columns(position, diagonal_position, data, D, lam, panels):  # type: ignore[no-untyped-def]
     K = panels.shape[1]
     for e in range(len(position)):
@@ -25,7 +23,7 @@ def _fill_columns(position, diagonal_position, data, D, lam, panels):  # type: i
             panels[diagonal_position[i], r] += D[i, r]
 
 
-@_jit
+@exact
 def _fill_blocks(corner, stride, node_corner, node_stride, data, B, lam, panels):  # type: ignore[no-untyped-def]
     k = len(lam)
     for e in range(len(corner)):
@@ -37,7 +35,7 @@ def _fill_blocks(corner, stride, node_corner, node_stride, data, B, lam, panels)
                 panels[node_corner[i] + a * node_stride[i] + b, 0] += B[i, a, b]
 
 
-@_jit
+@exact
 def _take_blocks(corner, stride, panels, out):  # type: ignore[no-untyped-def]
     k = out.shape[1]
     for i in range(len(corner)):

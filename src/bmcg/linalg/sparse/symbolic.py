@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
+from ...kernels import exact
 from .ordering import minimum_degree
 
 Int32 = NDArray[np.int32]
@@ -177,7 +177,7 @@ def _mirror(indptr: Int64, indices: Int32) -> Int64:
     return np.asarray(transposed.data, np.int64)
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _tree(indptr, indices, order, limit):  # type: ignore[no-untyped-def]
     """Elimination tree and column counts; the counts are empty when they exceed the limit."""
     n = len(order)
@@ -210,7 +210,7 @@ def _tree(indptr, indices, order, limit):  # type: ignore[no-untyped-def]
     return parent, counts
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _postorder(parent, by_count):  # type: ignore[no-untyped-def]
     """Children before parents, the child with the longest column right before its parent."""
     n = len(parent)
@@ -235,7 +235,7 @@ def _postorder(parent, by_count):  # type: ignore[no-untyped-def]
     return post
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _worth_merging(width, zeros, entries):  # type: ignore[no-untyped-def]
     """Whether fewer, larger fronts make up for storing and multiplying explicit zeros."""
     if width <= 8:
@@ -243,7 +243,7 @@ def _worth_merging(width, zeros, entries):  # type: ignore[no-untyped-def]
     return zeros <= (0.1 if width <= 32 else 0.05) * entries
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _supernodes(parent, counts):  # type: ignore[no-untyped-def]
     """First columns of the supernodes and the height of each front."""
     n = len(parent)
@@ -267,7 +267,7 @@ def _supernodes(parent, counts):  # type: ignore[no-untyped-def]
     return first[: s + 1].copy(), height[:s].copy()
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _fill_rows(indptr, indices, order, place, parent, fronts):  # type: ignore[no-untyped-def]
     """Rows of all fronts: row p meets the supernodes on the tree paths from its neighbours."""
     n, S = len(order), len(fronts.children)
@@ -295,7 +295,7 @@ def _fill_rows(indptr, indices, order, place, parent, fronts):  # type: ignore[n
                 s = above[s]
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _place_entries(indptr, indices, mirror, order, place, fronts, s, local, position, diagonal):  # type: ignore[no-untyped-def]
     """Panel positions of the matrix entries in the columns of supernode s."""
     width = fronts.first[s + 1] - fronts.first[s]
@@ -309,7 +309,7 @@ def _place_entries(indptr, indices, mirror, order, place, fronts, s, local, posi
                 position[mirror[e]] = position[e]
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _empty_fronts(parent, counts):  # type: ignore[no-untyped-def]
     """Fronts with their sizes settled and their rows still to be filled in."""
     first, height = _supernodes(parent, counts)
@@ -325,7 +325,7 @@ def _empty_fronts(parent, counts):  # type: ignore[no-untyped-def]
     return Fronts(first, children, row_ptr, rows, relative, panel_ptr, front_size, 0)
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _lay_out(indptr, indices, mirror, order, parent, counts):  # type: ignore[no-untyped-def]
     """Fill in the fronts; returns them with the panel positions of entries and diagonal."""
     n = len(order)
@@ -356,7 +356,7 @@ def _lay_out(indptr, indices, mirror, order, parent, counts):  # type: ignore[no
     return _with_stack(f, stack_size), position, diagonal
 
 
-@njit(cache=True, nogil=True)
+@exact
 def _with_stack(f, stack_size):  # type: ignore[no-untyped-def]
     return Fronts(f.first, f.children, f.row_ptr, f.rows, f.relative, f.panel_ptr, f.front_size,
                   stack_size)  # fmt: skip
