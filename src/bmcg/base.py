@@ -135,6 +135,51 @@ class MatrixCompleter(BaseEstimator):
             )
         return self._framed(self._complete())
 
+    def score(self, X: Any, y: None = None) -> float:
+        """How much of the variance of entries the predictions explain: R², one at best.
+
+        Parameters
+        ----------
+        X : Observations, or what `fit` takes
+            Entries that the fit has not seen. Rows and columns are found by label where the
+            model and X have labels, else by position.
+        y : None
+            Not used; scikit-learn passes it.
+
+        Returns
+        -------
+        float
+            1 − Σ(x − predicted)² / Σ(x − mean of x)².
+        """
+        check_is_fitted(self, "fitted_")
+        i, j, x = self._entries_of(Observations.from_any(X))
+        if x.min() == x.max():
+            raise ValueError(
+                f"X: its {len(x)} values are all {x[0]:g}, of which no share can be explained; "
+                "use bmcg.evaluation"
+            )
+        left = x - self._mean(i, j)
+        return 1.0 - float((left @ left) / ((x - x.mean()) @ (x - x.mean())))
+
+    def _entries_of(self, found: Observations) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+        """Where this model has the entries of other observations, and their values."""
+        places = []
+        for axis, (own, other) in enumerate(
+            ((self.row_labels_, found.row_labels), (self.col_labels_, found.col_labels))
+        ):
+            at = (found.row_indices, found.col_indices)[axis].astype(np.intp)
+            if own is not None and other is not None:
+                names = other.values[at]
+                places.append(own.positions(names, ("rows", "cols")[axis]))
+                continue
+            if found.shape[axis] != self.shape_[axis]:
+                raise ValueError(
+                    f"X is {found.shape[0]} x {found.shape[1]}, the model {self.shape_[0]} x "
+                    f"{self.shape_[1]}: without labels, they must be of one size"
+                )
+            places.append(at)
+        return places[0], places[1], found.values
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one safetensors file; `bmcg.load_model` reads it."""
         check_is_fitted(self, "fitted_")

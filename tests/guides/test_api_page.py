@@ -13,7 +13,7 @@ from bmcg import BMCG, BMCGImputer
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
 
-@pytest.mark.parametrize("room", ["graphs", "imputing", "inpainting", "report"])
+@pytest.mark.parametrize("room", ["evaluation", "graphs", "imputing", "inpainting", "report"])
 def test_every_public_name_of_a_room_is_on_the_page(room):
     public = importlib.import_module(f"bmcg.{room}").__all__
     assert [name for name in public if f"bmcg.{room}.{name}" not in PAGE] == []
