@@ -11,28 +11,20 @@ import pytest
 
 from bmcg.backends import NumbaBackend, count_jobs, open_backend
 from bmcg.backends.numba import threads
-from bmcg.backends.numba.threads import Tickets, chunk_bounds
+from bmcg.backends.numba.threads import chunk_bounds
 
 
-def test_every_ticket_is_taken_once_by_any_number_of_threads():
-    tickets, taken = Tickets(20_000), [[] for _ in range(8)]
-
-    def take(mine):
-        while (number := tickets.take()) is not None:
-            mine.append(number)
-
+def test_every_item_is_done_once_by_any_number_of_threads():
+    done = []
     old = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        crowd = [threading.Thread(target=take, args=(mine,)) for mine in taken]
-        for one in crowd:
-            one.start()
-        for one in crowd:
-            one.join()
+        with open_backend(8) as backend:
+            found = backend.map(lambda i: done.append(i) or -i, range(20_000))
     finally:
         sys.setswitchinterval(old)
-    assert sorted(number for mine in taken for number in mine) == list(range(20_000))
-    assert tickets.take() is None
+    assert sorted(done) == list(range(20_000))
+    assert found == [-i for i in range(20_000)]
 
 
 def test_two_threads_that_ask_first_share_one_pool(monkeypatch):

@@ -8,6 +8,7 @@ chunks are taken in order. That makes every result bit-identical for any `n_jobs
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
@@ -62,29 +63,6 @@ def even_bounds(n: int, work: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, n, step), n).astype(np.int64)
 
 
-class Tickets:
-    """The numbers below n, each handed out once, to any number of threads.
-
-    An iterator shared between threads would do while the interpreter has one lock for all.
-    """
-
-    def __init__(self, n: int) -> None:
-        self._lock, self._next, self._end = Lock(), 0, n
-
-    def take(self) -> int | None:
-        """The next number; None when none is left."""
-        with self._lock:
-            if self._next >= self._end:
-                return None
-            self._next += 1
-            return self._next - 1
-
-    def withdraw(self) -> None:
-        """Hand out no more."""
-        with self._lock:
-            self._next = self._end
-
-
 class Workers:
     """A pool that maps a function over chunks, in order; one thread means no pool at all."""
 
@@ -99,10 +77,15 @@ class Workers:
         if self.n_threads == 1 or n < 2:
             return [function(item) for item in items]
         results: list[Any] = [None] * n
-        tickets = Tickets(n)
+        # A queue hands out each place once, with or without a lock of the interpreter's own.
+        places = deque(range(n))
 
         def work() -> None:
-            while (i := tickets.take()) is not None:
+            while places:
+                try:
+                    i = places.popleft()
+                except IndexError:  # another thread took the last one
+                    return
                 results[i] = function(items[i])
 
         # One hand-over a thread, not one a chunk: each takes the next chunk until none is left.
@@ -113,7 +96,7 @@ class Workers:
         finally:
             # Also where this thread failed: nobody may write to arrays that are given up. A
             # helper that has not begun finds nothing to do, and nobody waits for it.
-            tickets.withdraw()
+            places.clear()
             begun = [helper for helper in helpers if not helper.cancel()]
             wait(begun)
         for helper in begun:
