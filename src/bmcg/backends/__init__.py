@@ -1,16 +1,14 @@
-"""Where the arithmetic is done: one protocol, and the machines behind it."""
+"""Where the arithmetic is done: the operations, and the machines that do them."""
 
 from functools import cache
 
 from .base import Backend, SparseRows
 from .numba.backend import NumbaBackend, open_backend
 from .numba.threads import count_jobs
-from .reference import ReferenceBackend
 
 __all__ = [
     "Backend",
     "NumbaBackend",
-    "ReferenceBackend",
     "SparseRows",
     "count_jobs",
     "default_backend",

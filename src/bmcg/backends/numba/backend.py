@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Array, Floats, Random, SparseRows, T
+from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
 from . import blocks, grams, local, moments, sums, vectors
 from .threads import Workers, chunk_bounds, even_bounds
 
 Bounds = NDArray[np.int64]
 
 
-class NumbaBackend:
+class NumbaBackend(Backend):
     """Kernels compiled by Numba, on threads.
 
     Parameters
@@ -38,7 +38,7 @@ class NumbaBackend:
         """End the threads."""
         self._pool.close()
 
-    def row_sums(self, rows: SparseRows, S: Floats, weights: Array | None = None) -> Array:
+    def row_sums(self, rows: SparseRows, S: Floats, weights: Weights = None) -> Array:
         out = np.empty((rows.n, S.shape[1]))
         if weights is None:
             return self._over(rows, S.shape[1], sums.row_sums, (rows.indptr, rows.indices, S), out)
@@ -62,9 +62,7 @@ class NumbaBackend:
         given = (*_matrix(rows, rows.values, F), own, X, scale)
         return self._over(rows, X.shape[1], sums.affine_sums, given, found)
 
-    def gram_and_sums(
-        self, rows: SparseRows, F: Array, weights: Array | None = None
-    ) -> tuple[Array, Array]:
+    def gram_and_sums(self, rows: SparseRows, F: Array, weights: Weights = None) -> Pair:
         k = F.shape[1]
         width = k * (k + 1) // 2
         out, total = np.empty((rows.n, width)), np.empty((rows.n, k))
@@ -81,9 +79,7 @@ class NumbaBackend:
         given = rows.indptr, rows.indices, U, V
         return self._over(rows, U.shape[1], sums.entry_products, given, out)
 
-    def squared_error(
-        self, rows: SparseRows, U: Array, V: Array, weights: Array | None = None
-    ) -> float:
+    def squared_error(self, rows: SparseRows, U: Array, V: Array, weights: Weights = None) -> float:
         given = rows.indptr, rows.indices, rows.values, weights, U, V
         out = self._over(rows, U.shape[1], sums.squared_residuals, given, np.empty(rows.n))
         return float(out.sum())
@@ -96,7 +92,7 @@ class NumbaBackend:
 
     def rank_one_moments(
         self, rows: SparseRows, E: Array, order: NDArray[np.intp], a: Array, b: Array
-    ) -> tuple[Array, Array]:
+    ) -> Pair:
         c, d = np.empty(rows.n), np.empty(rows.n)
         given = rows.indptr, rows.indices, E, order, a, b, c
         self._over(rows, 4, sums.rank_one_moments, given, d)
@@ -117,7 +113,7 @@ class NumbaBackend:
         bounds = even_bounds(len(X), L.shape[1] * X.shape[2])
         return self._run(blocks.lower_products, (L, X), np.empty(X.shape), bounds)
 
-    def invert_blocks(self, P: Array) -> tuple[Array, Array]:
+    def invert_blocks(self, P: Array) -> Pair:
         out, logdet = np.empty(P.shape), np.empty(len(P))
         self._run(blocks.invert_blocks, (P, out), logdet, _lane_bounds(len(P), _cube(P)))
         return out, logdet
@@ -165,11 +161,8 @@ class NumbaBackend:
         self._run(vectors.advance, (X, R, P, Q), _wide(alpha, X), _vector_bounds(X))
 
     def redirect(self, p: Floats, z: Floats, beta: Array, more: Floats | None = None) -> None:
-        P, wide = _flat(p), _wide(beta, _flat(p))
-        if more is None:
-            self._run(vectors.redirect, (P, _flat(z)), wide, _vector_bounds(P))
-        else:
-            self._run(vectors.redirect_sum, (P, _flat(z), _flat(more)), wide, _vector_bounds(P))
+        P, rest = _flat(p), None if more is None else _flat(more)
+        self._run(vectors.redirect, (P, _flat(z), rest), _wide(beta, P), _vector_bounds(P))
 
     def couple(self, out: Floats, Y: Floats, X: Floats, own: Array, lam: Array) -> None:
         Yf, Xf, to = _flat(Y), _flat(X), _flat(out)
@@ -186,9 +179,6 @@ class NumbaBackend:
         out = np.empty((len(heads), z.shape[1]))
         bounds = chunk_bounds(np.full(len(heads), z.shape[1] * z.shape[2]))
         return self._run(local.edge_spread, (heads, tails, z), out, bounds)
-
-    def random(self, seed: Sequence[int]) -> Random:
-        return np.random.default_rng(seed)
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         return self._pool.map(function, items)

@@ -47,18 +47,10 @@ def advance(x, r, p, q, alpha, start, stop):
 
 
 @fast
-def redirect(p, z, beta, start, stop):
-    """p = z + β p: p and z (m, w), beta (w,)."""
+def redirect(p, z, more, beta, start, stop):
+    """p = z + more + β p: p, z and more (m, w), beta (w,); `more` may be None."""
     for i in range(start, stop):
         pi, zi = p[i], z[i]
         for t in range(len(beta)):
-            pi[t] = zi[t] + beta[t] * pi[t]
-
-
-@fast
-def redirect_sum(p, z, more, beta, start, stop):
-    """p = z + more + β p: p, z and more (m, w), beta (w,)."""
-    for i in range(start, stop):
-        pi, zi, mi = p[i], z[i], more[i]
-        for t in range(len(beta)):
-            pi[t] = (zi[t] + mi[t]) + beta[t] * pi[t]
+            step = zi[t] if more is None else zi[t] + more[i, t]
+            pi[t] = step + beta[t] * pi[t]
