@@ -15,7 +15,7 @@ from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.families import Family
 from bmcg.inference.side import Side
-from bmcg.inference.variational import root_mean_square
+from bmcg.likelihoods.gaussian import root_mean_square
 from bmcg.linalg.engines import EngineName, choose_engine
 from bmcg.observations import Observations, View
 

@@ -15,7 +15,8 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import design
 from bmcg.inference.fit import Progress, Settings, SideInput
 from bmcg.inference.state import State
-from bmcg.inference.variational import root_mean_square, run
+from bmcg.inference.variational import run
+from bmcg.likelihoods.gaussian import root_mean_square
 from bmcg.metrics import rmse
 
 Array = NDArray[np.float64]

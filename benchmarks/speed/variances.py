@@ -21,7 +21,7 @@ from bmcg.backends.packed import packed_diagonal
 from bmcg.inference.side import Prior, Side
 from bmcg.inference.start import initial_state
 from bmcg.inference.updates import sweep
-from bmcg.inference.variational import root_mean_square
+from bmcg.likelihoods.gaussian import root_mean_square
 from bmcg.linalg.cg import conjugate_gradient
 from bmcg.linalg.monte_carlo import MonteCarloEngine
 

@@ -15,10 +15,15 @@ from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import chain_graph
 from bmcg.inference.covariance import Blocks, Diagonal
 from bmcg.inference.foldin import fold_in_rows, row_evidence
-from bmcg.inference.state import Factors
+from bmcg.inference.state import Factors, Gamma
+from bmcg.likelihoods import Gaussian, Noise
 
 FAMILIES = ["column", "row", "joint"]
 K, M, N = 3, 5, 8
+
+
+def noise_of(tau):
+    return Noise(Gamma(np.asarray(tau), np.asarray(1.0)))
 
 
 def case(family, seed=0):
@@ -42,7 +47,7 @@ def test_factors_equal_dense_algebra_row_by_row(family):
     X, V, C, side, rng = case(family)
     tau, prior = 2.5, rng.uniform(0.5, 2.0, (M, K))
     pull = rng.standard_normal((M, K))
-    found = fold_in_rows(side, V, tau, prior, pull)
+    found = fold_in_rows(side, V, Gaussian(), noise_of(tau), prior, pull)
     log_det = 0.0
     for i in range(M):
         seen = np.flatnonzero(~np.isnan(X[i]))
@@ -62,7 +67,7 @@ def test_factors_equal_dense_algebra_row_by_row(family):
 def test_a_row_without_observations_falls_back_on_its_prior():
     _, V, _, side, rng = case("row")
     prior, pull = np.array([1.0, 2.0, 4.0]), rng.standard_normal((M, K))
-    found = fold_in_rows(side, V, 2.5, prior, pull)
+    found = fold_in_rows(side, V, Gaussian(), noise_of(2.5), prior, pull)
     np.testing.assert_allclose(found.mean[2], pull[2] / prior, rtol=1e-12)
     np.testing.assert_allclose(unpack(found.cov[2]), np.diag(1 / prior), rtol=1e-12)
 
@@ -70,7 +75,7 @@ def test_a_row_without_observations_falls_back_on_its_prior():
 def test_a_row_without_data_or_prior_is_refused():
     _, V, _, side, _ = case("row")
     with pytest.raises(FloatingPointError, match="rescale"):
-        fold_in_rows(side, V, 0.0, np.zeros(K))
+        fold_in_rows(side, V, Gaussian(), noise_of(0.0), np.zeros(K))
 
 
 def planted(m, n=15, seed=0):

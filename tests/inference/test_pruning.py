@@ -64,7 +64,7 @@ def test_the_error_grows_by_what_was_predicted(family):
         keep = np.arange(state.rank) != r
         error = brute_error(problem, select(state.rows, keep), select(state.cols, keep))
         assert extra[r] == pytest.approx(error - state.squared_error, rel=1e-9)
-        dropped = drop(state, ~keep, PRIOR, int(problem.mask.sum()), V)
+        dropped = drop(state, ~keep, PRIOR, problem.rows, V)
         assert dropped.squared_error >= state.squared_error
 
 

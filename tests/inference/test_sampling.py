@@ -24,7 +24,7 @@ from bmcg.inference.sampling import (
     sweep,
 )
 from bmcg.inference.side import Prior, Side, Strengths
-from bmcg.likelihoods import Gaussian
+from bmcg.likelihoods import Gaussian, Weighting
 from bmcg.linalg.engines import DenseEngine, DiagonalEngine
 from bmcg.linalg.prior import feature_map
 
@@ -98,7 +98,9 @@ def test_factors_are_drawn_from_their_conditional(graph, features, biased):
         h[at] += 3.0 * (X[i, j] - c[j]) * V[j]
     cov = np.linalg.inv(Q)
     count = 200
-    draws = np.array([draw_factors(sides, 0, point, rng, 1e-8).x.ravel() for _ in range(count)])
+    draws = np.array(
+        [draw_factors(sides, 0, point, Weighting(3.0), rng, 1e-8).x.ravel() for _ in range(count)]
+    )
     # Whitened by the exact covariance, draws are standard normal numbers.
     z = np.linalg.solve(np.linalg.cholesky(cov), (draws - cov @ h).T)
     assert np.abs(z.mean(axis=1)).max() < 4.5 / np.sqrt(count)

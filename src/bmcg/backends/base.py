@@ -62,6 +62,11 @@ class SparseRows:
         return np.diff(self.indptr)
 
     @cached_property
+    def owners(self) -> NDArray[np.intp]:
+        """Row of each entry, shape (n_entries,)."""
+        return np.repeat(np.arange(self.n), self.counts)
+
+    @cached_property
     def squares(self) -> float:
         """Σ x² over the entries."""
         return float(np.einsum("p,p->", self.values, self.values))

@@ -40,6 +40,21 @@ class Storage(StrEnum):
     float32 = "float32"
 
 
+class Likelihood(StrEnum):
+    """How values come from their entries, as `bmcg.BMCG` names it."""
+
+    gaussian = "gaussian"
+    student = "student"
+
+
+class Noise(StrEnum):
+    """Whose Gaussian noise it is, as `bmcg.BMCG` names it."""
+
+    shared = "shared"
+    rows = "rows"
+    cols = "cols"
+
+
 class Decision(StrEnum):
     """Yes, no, or left to the evidence."""
 
@@ -254,6 +269,16 @@ SelectionOption = Annotated[
     ),
 ]
 NDraws = Annotated[int, typer.Option(min=1, help="Draws that a sampled model keeps.")]
+LikelihoodOption = Annotated[
+    Likelihood,
+    typer.Option(
+        help="How a value comes from its entry: with Gaussian noise, or with outliers (student)."
+    ),
+]
+NoiseOption = Annotated[
+    Noise,
+    typer.Option(help="Whether Gaussian noise has one size, or one for each row or column."),
+]
 ValueRange = Annotated[
     tuple[float, float] | None,
     typer.Option(

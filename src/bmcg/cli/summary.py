@@ -43,7 +43,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("observed", f"{n_observed} entries ({100.0 * n_observed / (m * n):.3g} %)"),
         ("rank", _rank(model)),
         *([("values", f"all equal: {EQUAL}")] if fitted.ignorance else ()),
-        ("noise", f"standard deviation {model.noise_std_:.4g}{_unit(fitted)}"),
+        ("noise", f"{fitted.likelihood.words(fitted.noise, fitted.scale)}{_unit(fitted)}"),
         (
             "fit",
             f"{100.0 * explained:.1f} % of the observed mean square explained; "

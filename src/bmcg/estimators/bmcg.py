@@ -16,7 +16,7 @@ from ..checks import (
 from ..inference.families import Family
 from ..linalg.engines import EngineName
 from ..observations.frames import like
-from ..posterior import Posterior, Predictive
+from ..posterior import Distribution, Posterior
 from .fitting import FittingModel
 
 Array = NDArray[np.float64]
@@ -69,6 +69,12 @@ class BMCG(FittingModel):
     n_draws : int, default=100
         Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
         column, and component. They are spread over `max_sweeps` sweeps after the burn-in.
+    likelihood : {"gaussian", "student"}, default="gaussian"
+        How a value comes from its entry: with Gaussian noise, or with Student's, whose degrees of
+        freedom are learned and which outliers do not move.
+    noise : {"shared", "rows", "cols"}, default="shared"
+        Whether Gaussian noise has one size, or one for each row, or for each column, learned
+        together.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
@@ -161,6 +167,8 @@ class BMCG(FittingModel):
         learn_graphs: bool | str = "auto",
         selection: Any = True,
         n_draws: int = 100,
+        likelihood: str = "gaussian",
+        noise: str = "shared",
         value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -179,6 +187,8 @@ class BMCG(FittingModel):
         self.learn_graphs = learn_graphs
         self.selection = selection
         self.n_draws = n_draws
+        self.likelihood = likelihood
+        self.noise = noise
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -244,7 +254,7 @@ class BMCG(FittingModel):
         low, high = self.fitted_.interval(i, j, level, include_noise)
         return like(low, rows, cols), like(high, rows, cols)
 
-    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Predictive:
+    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Distribution:
         """Predictive distributions of entries, to score values that the fit has not seen.
 
         Parameters
@@ -255,7 +265,7 @@ class BMCG(FittingModel):
 
         Returns
         -------
-        Predictive
+        Distribution
             With `mean`, `std`, `interval(level)`, `log_density(values)` and `pit(values)`.
         """
         i, j = self._pairs(rows, cols)

@@ -30,9 +30,11 @@ from ..inference.families import FAMILIES, Family
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
 from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
+from ..inference.side import Prior
 from ..inference.snapshot import Snapshot
 from ..inference.usage import GraphWeight, graph_weights
 from ..inference.variational import run
+from ..likelihoods import Likelihood, likelihood_of
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..posterior import Posterior
@@ -40,6 +42,7 @@ from ..progress import fit_progress
 from ..serving import ServingModel
 from .equal import equal_words, size_if_equal
 from .sides import SideSpec, side_spec
+from .values import check_likelihood
 
 Array = NDArray[np.float64]
 
@@ -87,6 +90,8 @@ class FittingModel(CallbackSupport, ServingModel):
     learn_graphs: bool | str
     selection: Any
     n_draws: int
+    likelihood: str
+    noise: str
     value_range: Any
     random_state: Any
     n_jobs: int | None
@@ -136,6 +141,7 @@ class FittingModel(CallbackSupport, ServingModel):
         check_choice("bias", self.bias, ("auto", True, False))
         check_choice("learn_graphs", self.learn_graphs, ("auto", True, False))
         check_subset("selection", self.selection, QUESTIONS)
+        check_likelihood(self.likelihood, self.noise, self.value_range)
         x = observations.values
         check_range("value_range", self.value_range, float(x.min()), float(x.max()))
         if self.ridge is not None:
@@ -239,6 +245,8 @@ class FittingModel(CallbackSupport, ServingModel):
             "bias": self.bias,
             "learn_graphs": settings.learn,
         }
+        if not settings.prior.likelihood.is_plain:
+            fixed["likelihood"] = settings.prior.likelihood.title
         return open_checkpoint(
             self.checkpoint,
             self.resume,
@@ -281,7 +289,12 @@ class FittingModel(CallbackSupport, ServingModel):
             limits=None if is_auto(self.value_range) else self._limits(observations),
             learn=learn,
             single=self.storage == "float32",
+            prior=Prior(likelihood=self._likelihood()),
         )
+
+    def _likelihood(self) -> Likelihood:
+        title = self.likelihood
+        return likelihood_of(title if self.noise == "shared" else f"{title} {self.noise}")
 
     def _posterior(
         self,
@@ -293,7 +306,8 @@ class FittingModel(CallbackSupport, ServingModel):
         limits = self._limits(observations)
         # Moments of draws are those of independent rows.
         family: Family = "row" if kind == "sampled" else kind
-        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend)
+        likelihood = self._likelihood()
+        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend, likelihood)
         size = size_if_equal(observations.values)
         return fitted.unsure(size) if size else fitted
 

@@ -41,7 +41,7 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, selection, \
-n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
+n_draws, likelihood, noise, value_range, random_state, n_jobs, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -111,6 +111,8 @@ n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
         learn_graphs: bool | str = "auto",
         selection: Any = True,
         n_draws: int = 100,
+        likelihood: str = "gaussian",
+        noise: str = "shared",
         value_range: Any = "auto",
         missing_values: float = np.nan,
         scale: Scale = "auto",
@@ -133,6 +135,8 @@ n_draws, value_range, random_state, n_jobs, verbose, checkpoint, resume
         self.learn_graphs = learn_graphs
         self.selection = selection
         self.n_draws = n_draws
+        self.likelihood = likelihood
+        self.noise = noise
         self.value_range = value_range
         self.missing_values = missing_values
         self.scale = scale

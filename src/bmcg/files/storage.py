@@ -133,7 +133,7 @@ def write_tensors(
 ) -> None:
     """Write arrays and a JSON header to one safetensors file of some kind."""
     metadata = {"format": kind.format, "version": str(kind.version), "header": json.dumps(header)}
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     save_file(tensors, path, metadata=metadata)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..likelihoods import Drawn, Own
 from .diagnostics import effective_size, has_settled, split_r_hat
 from .sampling import Point, Sides, draw_strengths, ends, fit_strengths, step_sizes, sweep
 from .side import Prior, Side
@@ -16,7 +17,7 @@ from .side import Prior, Side
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Index = NDArray[np.integer[Any]]
-_Kept = tuple[Single, Single, float]
+_Kept = tuple[Single, Single, Drawn]
 
 # split-R̂ of noise and density below which chains are taken to agree.
 AGREE = 1.1
@@ -42,11 +43,14 @@ class Draws:
     cols : ndarray of shape (s, n, w)
         V, or (V, 1, c).
     tau : ndarray of shape (s,)
+    own : mapping of str to ndarray of shape (s, ...)
+        What the likelihood has besides.
     """
 
     rows: Single
     cols: Single
     tau: Array
+    own: Own = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -173,9 +177,8 @@ class Chain:
         """One sweep, then the strengths, then whether the burn-in is over."""
         self.point = sweep(self.sides, self.prior, self.point, self.rng, self.plan.tol)
         self.number += 1
-        point, n = self.point, self.sides[0].n_observed
-        self.noise.append(-0.5 * float(np.log(point.tau)))
-        self.density.append(0.5 * (n * float(np.log(point.tau)) - point.tau * point.squared_error))
+        self.noise.append(float(np.log(self.point.spread)))
+        self.density.append(self.point.density)
         if self.plan.learn and self.number >= SETTLE and self.number % STRENGTHS_EVERY == 0:
             self.sides = self._moved(0), self._moved(1)
         if self.burnt is None:
@@ -293,12 +296,14 @@ def _follow(
 
 def _keep(chain: Chain) -> _Kept:
     U, V = ends(chain.sides, chain.point)
-    return U.astype(np.float32), V.astype(np.float32), chain.point.tau
+    return U.astype(np.float32), V.astype(np.float32), chain.point.noise
 
 
 def _draws(kept: Sequence[_Kept]) -> Draws:
-    U, V, tau = zip(*kept, strict=True)
-    return Draws(np.stack(U), np.stack(V), np.asarray(tau))
+    U, V, noises = zip(*kept, strict=True)
+    tau = np.array([noise.tau for noise in noises])
+    own = {name: np.stack([noise.own[name] for noise in noises]) for name in noises[0].own}
+    return Draws(np.stack(U), np.stack(V), tau, own)
 
 
 def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:

@@ -104,7 +104,17 @@ def partner_rows(V: Array, biased: bool) -> Array:
 
 def moments_of(state: State, entries: SparseRows) -> tuple[Array, Array]:
     """Mean and variance at the rows' observed entries, in row order, (n_observed,) each."""
-    return entry_moments(state, np.repeat(np.arange(entries.n), entries.counts), entries.indices)
+    return pair_moments(
+        entries, as_own(state.rows, state.biased), as_partner(state.cols, state.biased)
+    )
+
+
+def pair_moments(entries: SparseRows, U: Factors, V: Factors) -> tuple[Array, Array]:
+    """Mean and variance of u·v at entries, in the rows' order, (n_entries,) each."""
+    left, _ = U.covariance.factors_of_variance(U.rows, slice(None))
+    _, right = V.covariance.factors_of_variance(V.rows, slice(None))
+    products = entries.backend.entry_products
+    return products(entries, U.rows, V.rows), products(entries, left, right)
 
 
 def entry_moments(

@@ -6,6 +6,7 @@ import numpy as np
 
 from .side import Prior, Side
 from .state import Factors, Gamma, State, side_lam
+from .updates import match_of
 
 
 def elbo(state: State, rows: Side, cols: Side, prior: Prior) -> float:
@@ -15,7 +16,7 @@ def elbo(state: State, rows: Side, cols: Side, prior: Prior) -> float:
     """
     gammas = [g for g in (state.lam, state.row_bias, state.col_bias) if g is not None]
     return (
-        prior.likelihood.bound(state.tau, rows.n_observed, state.squared_error)
+        prior.likelihood.bound(state.noise, match_of(prior.likelihood, state, rows))
         + _factors(state.rows, rows, side_lam(state, "rows"))
         + _factors(state.cols, cols, side_lam(state, "cols"))
         - sum(float(g.divergence(prior.c0, prior.d0).sum()) for g in gammas)

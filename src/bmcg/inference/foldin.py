@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import SparseRows
 from ..backends.packed import packed_diagonal
+from ..likelihoods import Likelihood, Match, Noise, Weighting
 from . import design
 from .state import Factors
 
 Array = NDArray[np.float64]
 
+# Updates of new rows under weights that depend on them, and the relative change that ends them.
+MOST_STEPS = 100
+STILL = 1e-4
+
 
 def fold_in_rows(
     rows: SparseRows,
     other: Factors,
-    tau: float,
+    likelihood: Likelihood,
+    noise: Noise,
     prior_precision: Array,
     pull: Array | None = None,
 ) -> Factors:
-    """q(u_i) of new rows given q(V) and ⟨τ⟩: the update of a row, nothing else moved.
+    """q(u_i) of new rows given q(V) and the noise: the update of a row, nothing else moved.
+
+    Where weights or targets depend on the entries, the update is made again until it stays.
 
     u_i has precision P_i = τ Σ_{j∈Ω_i} ⟨v_j v_jᵀ⟩ + diag(prior_i) and mean
     P_i⁻¹ (τ Σ_{j∈Ω_i} x_ij ⟨v_j⟩ + pull_i). A row with edges to fitted rows has
@@ -33,7 +43,9 @@ def fold_in_rows(
         Observed entries of the new rows, n of them, in the units of the fit.
     other : Factors
         q(V); the new rows get a covariance of its kind.
-    tau : float
+    likelihood : Likelihood
+    noise : Noise
+        Of these rows.
     prior_precision : ndarray of shape (k,) or (n, k)
     pull : ndarray of shape (n, k), optional
         Prior precision times prior mean; zero by default.
@@ -43,10 +55,44 @@ def fold_in_rows(
     Factors
         Of n rows. Their energy is NaN: these rows have no part in what drives λ.
     """
-    k = other.rank
-    found = design.sums(rows, other, False)
+    if likelihood.is_plain:
+        seen = likelihood.weighting(noise, Match(rows))
+        return _given(rows, other, seen, prior_precision, pull)
+    zeros = np.zeros(len(rows.values))
+    found = _step(rows, other, likelihood, noise, prior_precision, pull, (zeros, zeros))
+    for _ in range(MOST_STEPS):
+        at = design.pair_moments(rows, found, other)
+        new = _step(rows, other, likelihood, noise, prior_precision, pull, at)
+        moved, size = (np.abs(X).max(initial=0.0) for X in (new.mean - found.mean, new.mean))
+        found = new
+        if moved <= STILL * size:
+            break
+    return found
+
+
+def _step(
+    rows: SparseRows,
+    other: Factors,
+    likelihood: Likelihood,
+    noise: Noise,
+    prior: Array,
+    pull: Array | None,
+    at: tuple[Array, Array],
+) -> Factors:
+    """The update under the weights and targets of entries with the moments `at`."""
+    seen = likelihood.weighting(noise, Match(rows, moments=lambda: at))
+    return _given(rows, other, seen, prior, pull)
+
+
+def _given(
+    rows: SparseRows, other: Factors, seen: Weighting, prior: Array, pull: Array | None
+) -> Factors:
+    """The update given weights and targets."""
+    k, tau = other.rank, seen.tau
+    entries = rows if seen.targets is None else replace(rows, values=seen.targets)
+    found = design.sums(entries, other, False, seen.weights)
     P = tau * found.grams
-    P[:, packed_diagonal(k)] += prior_precision
+    P[:, packed_diagonal(k)] += prior
     rhs = tau * found.targets
     if pull is not None:
         rhs += pull

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend
-from ..likelihoods.predictive import NO_LIMITS, Predictive
+from ..likelihoods import Likelihood
+from ..likelihoods.base import Places
+from ..likelihoods.predictive import NO_LIMITS, Limits, Predictive
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .design import entry_moments
@@ -77,14 +79,23 @@ def make_folds(observations: Observations, seed: int) -> list[Fold]:
     return folds
 
 
-def missed(fit: Fit, fold: Fold, limits: tuple[float, float]) -> Array:
-    """What a fit misses the left-out entries by, shape (n_left_out,)."""
+def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Array:
+    """What a fit loses on each left-out entry, shape (n_left_out,).
+
+    Squared errors where noise is Gaussian and one for all. Else such errors are those of the
+    noisiest, or nothing that a value is meant for: −ln p of the value it is.
+    """
     if fit.draws is not None:
         mean, variance = fit.draws.moments(fold.rows, fold.cols)
     else:
         mean, variance = entry_moments(fit.state, fold.rows, fold.cols)
-    spread = fit.scale * np.sqrt(variance + 1.0 / float(fit.state.tau.mean))
-    return fold.values - Predictive(fit.offset + fit.scale * mean, spread, limits).mean
+    at = Places(fold.rows, fold.cols, fit.offset, fit.scale)
+    found = likelihood.observed(mean, variance, fit.state.noise, at)
+    if isinstance(found, Predictive):
+        found = replace(found, limits=limits)
+    if likelihood.is_plain:
+        return (fold.values - found.mean) ** 2
+    return -found.log_density(fold.values)
 
 
 class Score(NamedTuple):
@@ -92,23 +103,31 @@ class Score(NamedTuple):
 
     Attributes
     ----------
-    squares : ndarray of shape (n_left_out,)
-        Squared errors, of all folds.
+    losses : ndarray of shape (n_left_out,)
+        Of all folds: squared errors, or −ln p.
     clipped : bool
         Whether these are within the observed range.
+    squared : bool
     """
 
-    squares: Array
+    losses: Array
     clipped: bool
+    squared: bool = True
 
     @property
     def error(self) -> float:
-        """Root mean squared error."""
-        return float(np.sqrt(self.squares.mean()))
+        """Root mean squared error, or mean of −ln p."""
+        mean = float(self.losses.mean())
+        return float(np.sqrt(mean)) if self.squared else mean
+
+    @property
+    def measure(self) -> str:
+        """What the error is."""
+        return "left-out error" if self.squared else "left-out log loss"
 
     def is_as_good_as(self, other: Score) -> bool:
         """Whether the other's gain is within one standard error of nothing."""
-        gain = self.squares - other.squares
+        gain = self.losses - other.losses
         return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
@@ -147,22 +166,23 @@ class Judge:
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
 
     def error(self, change: Change, settings: Settings, name: str) -> float:
-        """Root mean squared error of the left-out entries of all folds."""
+        """Root mean squared error of the left-out entries of all folds, or their log loss."""
         return self.score(change, settings, name).error
 
     def score(self, change: Change, settings: Settings, name: str) -> Score:
         """The same, within the range of the kept values if that is a question and better so."""
-        errors: tuple[list[Array], list[Array]] = ([], [])
+        found: tuple[list[Array], list[Array]] = ([], [])
+        likelihood = settings.prior.likelihood
         for fold in self.folds:
             fit, kept = self._fit(fold, change, settings, name), fold.kept.values
-            if settings.limits is not None:
-                errors[0].append(missed(fit, fold, settings.limits))
-                continue
-            errors[0].append(missed(fit, fold, NO_LIMITS))
-            errors[1].append(missed(fit, fold, (float(kept.min()), float(kept.max()))))
+            limits = NO_LIMITS if settings.limits is None else settings.limits
+            found[0].append(losses(fit, fold, likelihood, limits))
+            if settings.limits is None and likelihood.is_plain:
+                seen = float(kept.min()), float(kept.max())
+                found[1].append(losses(fit, fold, likelihood, seen))
         scores = [
-            Score(np.concatenate(part) ** 2, clipped)
-            for part, clipped in zip(errors, (False, True), strict=True)
+            Score(np.concatenate(part), clipped, likelihood.is_plain)
+            for part, clipped in zip(found, (False, True), strict=True)
             if part
         ]
         return min(scores, key=lambda score: score.error)
@@ -243,7 +263,7 @@ def weigh(
         question,
         tried,
         taken,
-        "left-out error",
+        score.measure,
         standing.score.error,
         score.error,
         judge.sweeps - sweeps,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.packed import packed_diagonal
+from ..likelihoods import Match
 from .side import Prior, Side
 from .state import Factors, Gamma, State
 from .updates import FactorUpdate
@@ -66,7 +67,9 @@ def removal_gains(
         The updates of that sweep; V came last, so its sums belong to the state.
     """
     k, lam = state.rank, state.lam
-    gains = -0.5 * float(state.tau.mean) * error_increase(state.cols, V)[:k]
+    # Plain noise has been updated since; weights have not, and hold for the tau they came with.
+    tau = float(state.tau.mean) if prior.likelihood.is_plain else V.weighting.tau
+    gains = -0.5 * tau * error_increase(state.cols, V)[:k]
     for factors, side, update in ((state.rows, rows, U), (state.cols, cols, V)):
         n = len(factors.mean)
         energy = np.diag(factors.energy)[:k]
@@ -86,20 +89,22 @@ def error_increase(cols: Factors, V: FactorUpdate) -> Array:
     return 2.0 * np.einsum("ir,ir->r", cols.rows, V.sums.targets) - (2.0 * pairs - own)
 
 
-def drop(
-    state: State, dead: NDArray[np.bool_], prior: Prior, n_observed: int, V: FactorUpdate
-) -> State:
-    """The other components: marginals of q, λ as it was, τ for the larger error."""
+def drop(state: State, dead: NDArray[np.bool_], prior: Prior, rows: Side, V: FactorUpdate) -> State:
+    """The other components: marginals of q, λ as it was, τ of plain noise for the larger error."""
     extra = float(error_increase(state.cols, V)[: state.rank][dead].sum())
     error = state.squared_error + max(extra, 0.0)
+    noise = state.noise
+    if prior.likelihood.is_plain:
+        noise = prior.likelihood.update(noise, Match(rows.entries, error))
     keep = np.append(~dead, np.ones(state.rows.rank - state.rank, dtype=bool))
     return replace(
         state,
         rows=select(state.rows, keep),
         cols=select(state.cols, keep),
         lam=Gamma(state.lam.shape[~dead], state.lam.rate[~dead]),
-        tau=prior.likelihood.update_tau(n_observed, error),
+        tau=noise.tau,
         squared_error=error,
+        at_entries=None,
     )
 
 

@@ -262,7 +262,7 @@ def _judged(
     enough = less.is_as_good_as(full)
     new = trials.fit(change(standing.sides), settings, name) if enough else old
     taken = new is not old and new.converged
-    verdict = clock.verdict(question, name, taken, "left-out error", full.error, less.error)
+    verdict = clock.verdict(question, name, taken, full.measure, full.error, less.error)
     if not taken:
         return standing, (verdict,)
     return replace(standing, fit=as_given(new, standing.sides), name=name), (verdict,)

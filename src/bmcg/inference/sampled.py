@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..backends import Backend
 from ..backends.packed import outer_packed
+from ..likelihoods import Likelihood
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .chain import Chain, Draws, Outcome, Plan, sample
@@ -20,7 +21,7 @@ from .fit import Fit, Progress, Settings, SideInput, Start
 from .sampling import Point, Sides
 from .side import Strengths
 from .state import Factors, Gamma, State
-from .variational import finished, make_side, root_mean_square
+from .variational import finished, make_side
 
 Array = NDArray[np.float64]
 
@@ -83,8 +84,7 @@ def _units(
 ) -> tuple[float, float]:
     if start is not None:
         return start.offset, start.scale
-    offset = float(observations.values.mean()) if settings.bias else 0.0
-    return offset, root_mean_square(observations.values - offset)
+    return settings.prior.likelihood.units(observations.values, bool(settings.bias))
 
 
 class _Chains:
@@ -101,7 +101,7 @@ class _Chains:
         self.sides, self.settings, self.callback = sides, settings, callback
         self.offset, self.scale = offset, scale
         # Of the data itself, not of the data over its scale.
-        self.shift = -sides[0].n_observed * float(np.log(scale) + 0.5 * np.log(2 * np.pi))
+        self.shift = -sides[0].n_observed * float(np.log(scale))
         self.started = time.perf_counter()
         self.trace: list[float] = []
         self.steps: list[int] = []
@@ -137,13 +137,15 @@ class _Chains:
                     X[: len(old.mean), k] = old.mean[:, -1]
             factors.append(X)
         biases = np.ones(2) if biased else np.empty(0)
-        lam, tau = np.ones(k), 1.0
+        lam, likelihood = np.ones(k), settings.prior.likelihood
+        noise = likelihood.start(self.sides[0].entries, self.sides[1].entries.n)
         if start is not None:
-            shared = min(k, start.rank)
-            lam[:shared], tau = start.lam.mean[:shared], float(start.tau.mean)
+            shared, noise = min(k, start.rank), start.noise
+            lam[:shared] = start.lam.mean[:shared]
             if shared:
                 lam[shared:] = start.lam.mean.max()
-        return Point(factors[0], factors[1], lam, biases, tau, np.nan)
+        tau, own = likelihood.first_draw(noise)
+        return Point(factors[0], factors[1], lam, biases, tau, np.nan, own)
 
     def _after(self, chain: Chain, so_far: Callable[[], Outcome]) -> bool:
         density = chain.density[-1] + self.shift
@@ -151,7 +153,7 @@ class _Chains:
         self.steps.append(chain.point.steps)
         if self.callback is None:
             return False
-        noise = self.scale / float(np.sqrt(chain.point.tau))
+        noise = self.scale * chain.point.spread
         seconds = time.perf_counter() - self.started
         where = len(self.trace), density, np.nan, np.nan, len(chain.point.lam), noise, seconds
         self.stopped = bool(self.callback(Progress(*where, lambda: self._fit(so_far()))))
@@ -159,7 +161,7 @@ class _Chains:
 
     def _fit(self, found: Outcome) -> Fit:
         point, diagnostics = found.point, found.diagnostics
-        state = summary(found.draws, point)
+        state = summary(found.draws, point, self.settings.prior.likelihood)
         rows, cols = (
             finished(
                 side,
@@ -191,7 +193,7 @@ class _Chains:
         )
 
 
-def summary(draws: Draws, last: Point) -> State:
+def summary(draws: Draws, last: Point, likelihood: Likelihood) -> State:
     """Moments of draws, rotated into the terms of the last of them.
 
     Shared components may turn from draw to draw without a change of any entry; an orthogonal
@@ -207,13 +209,16 @@ def summary(draws: Draws, last: Point) -> State:
     rows, cols = (_moments([X[part] for X in turned]) for part in (slice(0, m), slice(m, None)))
     shape, inverse = 0.5 * (len(last.rows) + len(last.cols)), last.lam
     biases = [Gamma(np.ones(1), 1.0 / b) for b in last.biases.reshape(-1, 1)]
+    noise = likelihood.summary(draws.tau, draws.own)
     return State(
         rows,
         cols,
         Gamma(np.full(k, shape), shape / inverse),
-        _gamma(draws.tau),
+        noise.tau,
         last.squared_error,
-        *biases,
+        biases[0] if biases else None,
+        biases[1] if biases else None,
+        noise.own,
     )
 
 
@@ -234,10 +239,3 @@ def _moments(draws: list[Array]) -> Factors:
         cov += outer_packed(X - mean)
     cov /= max(len(draws) - 1, 1)
     return Factors(mean, Blocks(cov), np.nan, np.full((k, k), np.nan))
-
-
-def _gamma(draws: Array) -> Gamma:
-    """A Gamma with the mean and the spread of draws."""
-    mean, variance = float(draws.mean()), float(draws.var(ddof=1)) if len(draws) > 1 else 0.0
-    shape = mean**2 / max(variance, 1e-12 * mean**2)
-    return Gamma(np.asarray(shape), np.asarray(shape / mean))

@@ -3,18 +3,20 @@
 The factors of a side given the rest are Gaussian with precision Q = τ·blockdiag(G_i) + K⊗Λ: the
 system that the variational means solve, at the other side's draw instead of its moments. Without
 ties between rows each row is drawn from its own block. With them the right-hand side is perturbed
-by N(0, Q) and the system solved from where the chain stands. λ and τ are Gamma. Strengths of
-graphs, ridge and features take Metropolis steps in their logarithms.
+by N(0, Q) and the system solved from where the chain stands. λ and τ are Gamma. A likelihood that
+is not Gaussian is augmented by a draw that makes it so. Strengths of graphs, ridge and features
+take Metropolis steps in their logarithms.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random
+from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
 from ..linalg.prior import NodesPrior
 from ..linalg.system import mean_system
@@ -47,6 +49,13 @@ class Point:
     tau : float
     squared_error : float
         Of these factors.
+    own : mapping of str to ndarray
+        What the likelihood has drawn besides τ.
+    density : float
+        ln p of the values in the units of the fit.
+    spread : float
+        How far values lie from their entries, or, where they have no such noise, the entries from
+        zero: what tells whether a chain has settled.
     steps, unsolved : int
         Steps of conjugate gradients in the sweep that led here, and solves that ran out of them.
     """
@@ -57,8 +66,16 @@ class Point:
     biases: Array
     tau: float
     squared_error: float
+    own: Own = field(default_factory=dict)
+    density: float = np.nan
+    spread: float = np.nan
     steps: int = 0
     unsolved: int = 0
+
+    @property
+    def noise(self) -> Drawn:
+        """All that the likelihood has drawn of itself."""
+        return Drawn(self.tau, self.own)
 
     @property
     def biased(self) -> bool:
@@ -74,26 +91,46 @@ Sides = tuple[Side, Side]
 
 
 def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RESIDUAL) -> Point:
-    """U, V, λ and τ, each drawn once."""
-    rows = draw_factors(sides, 0, point, rng, tol)
+    """What the likelihood augments, U, V, λ, and what the likelihood has of its own, each once."""
+    likelihood = prior.likelihood
+    seen = likelihood.draw_weighting(point.noise, match_of(likelihood, sides, point), rng)
+    rows = draw_factors(sides, 0, point, seen, rng, tol)
     point = replace(point, rows=rows.x)
-    cols = draw_factors(sides, 1, point, rng, tol)
+    cols = draw_factors(sides, 1, point, seen, rng, tol)
     unsolved = (not rows.converged) + (not cols.converged)
     point = replace(point, cols=cols.x, steps=rows.steps + cols.steps, unsolved=unsolved)
     point = draw_precisions(sides, prior, point, rng)
-    error = squared_error(sides, point)
-    q = prior.likelihood.update_tau(sides[0].n_observed, error)
-    tau = float(rng.standard_gamma(float(q.shape)) / float(q.rate))
-    return replace(point, tau=tau, squared_error=error)
+    match = match_of(likelihood, sides, point)
+    noise = likelihood.draw(point.noise, match, seen, rng)
+    return replace(
+        point,
+        tau=noise.tau,
+        own=noise.own,
+        squared_error=match.squared_error,
+        density=likelihood.log_density(noise, match),
+        spread=likelihood.spread(noise, match),
+    )
 
 
-def draw_factors(sides: Sides, which: int, point: Point, rng: Random, tol: float) -> Solution:
+def match_of(likelihood: Likelihood, sides: Sides, point: Point) -> Match:
+    """How a point matches the observed entries."""
+    rows, at = sides[0].entries, ends(sides, point)
+    if likelihood.is_plain:
+        return Match(rows, rows.backend.squared_error(rows, *at))
+    y = rows.backend.entry_products(rows, *at)
+    return Match(rows, moments=lambda: (y, np.zeros_like(y)))
+
+
+def draw_factors(
+    sides: Sides, which: int, point: Point, seen: Weighting, rng: Random, tol: float
+) -> Solution:
     """A side given the other one: N(Q⁻¹ τh, Q⁻¹), shape (n_nodes, K), and how the solve ended."""
     side, n, lam = sides[which], sides[which].entries.n, point.side_lam(which)
     own, other = (point.rows, point.cols) if which == 0 else (point.cols, point.rows)
     partner = partner_rows(other[: sides[1 - which].entries.n], point.biased)
-    prior, backend, tau = side.prior, side.backend, point.tau
-    G, h = backend.gram_and_sums(side.entries, partner)
+    prior, backend, tau = side.prior, side.backend, seen.tau
+    entries, weights = side.seen(seen)
+    G, h = backend.gram_and_sums(entries, partner, weights)
     if point.biased:
         G, h, _ = less_bias(G, h, 0.0)
     if prior.is_diagonal:
@@ -137,11 +174,6 @@ def ends(sides: Sides, point: Point) -> tuple[Array, Array]:
     """What multiplies at an entry: U and V, or (U, b, 1) and (V, 1, c); (m, w) and (n, w)."""
     U, V = point.rows[: sides[0].entries.n], point.cols[: sides[1].entries.n]
     return own_rows(U, point.biased), partner_rows(V, point.biased)
-
-
-def squared_error(sides: Sides, point: Point) -> float:
-    """‖Ω∘(M − UVᵀ)‖²."""
-    return sides[0].backend.squared_error(sides[0].entries, *ends(sides, point))
 
 
 def energies(side: Side, X: Array, lam: Array) -> tuple[Array, float, float]:

@@ -57,6 +57,9 @@ class Snapshot:
             gammas |= {"row_bias": state.row_bias, "col_bias": state.col_bias}
         for name, gamma in gammas.items():
             arrays[name] = np.stack((gamma.shape, gamma.rate))
+        arrays |= {f"own_{name}": part for name, part in state.own.items()}
+        if state.at_entries is not None:
+            arrays |= {"entry_mean": state.at_entries[0], "entry_variance": state.at_entries[1]}
         for name, factors, strengths in (
             ("row", state.rows, self.rows),
             ("col", state.cols, self.cols),
@@ -85,6 +88,10 @@ class Snapshot:
             rows=_factors(arrays, "row", family),
             cols=_factors(arrays, "col", family),
             squared_error=float(arrays["squared_error"][0]),
+            own={name[4:]: part for name, part in arrays.items() if name.startswith("own_")},
+            at_entries=(arrays["entry_mean"], arrays["entry_variance"])
+            if "entry_mean" in arrays
+            else None,
             **gammas,
         )
         return cls(

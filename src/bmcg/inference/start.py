@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..likelihoods import Likelihood
 from .families import Family, posterior_of
 from .side import Side
 from .state import Factors, Gamma, State
@@ -30,6 +31,19 @@ def initial_state(
         one,
         one,
     )
+
+
+def with_noise(state: State, likelihood: Likelihood, rows: Side, cols: Side) -> State:
+    """The state as a likelihood starts from it.
+
+    Where weights or targets depend on the entries, a random product of both sides would be taken
+    for what is known: entries start at zero.
+    """
+    noise = likelihood.start(rows.entries, cols.entries.n)
+    if likelihood.is_plain:
+        return replace(state, tau=noise.tau, own=noise.own)
+    bare = replace(state.rows, mean=np.zeros_like(state.rows.mean))
+    return replace(state, rows=bare, tau=noise.tau, own=noise.own)
 
 
 def _random_factors(
@@ -58,6 +72,7 @@ def grow(state: State, rank: int, seed: int) -> State:
         rows=_widen(state.rows, state.rank, extra, std, rng),
         cols=_widen(state.cols, state.rank, extra, std, rng),
         lam=lam,
+        at_entries=None,
     )
 
 

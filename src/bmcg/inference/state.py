@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..likelihoods import Noise
 from ..likelihoods.gamma import Gamma
 from .covariance import Covariance
 
@@ -77,6 +79,10 @@ class State:
         ⟨‖Ω∘(M − UVᵀ)‖²⟩ at these factors.
     row_bias, col_bias : Gamma or None
         Precisions of the biases, shape (1,) each; None without biases.
+    own : mapping of str to ndarray
+        What the likelihood has learned besides τ.
+    at_entries : tuple of ndarray of shape (n_observed,) or None
+        Mean and variance of the entries at these factors, in row order, where they are known.
     """
 
     rows: Factors
@@ -86,6 +92,13 @@ class State:
     squared_error: float
     row_bias: Gamma | None = None
     col_bias: Gamma | None = None
+    own: Mapping[str, Array] = field(default_factory=dict)
+    at_entries: tuple[Array, Array] | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """All that the likelihood has learned of itself."""
+        return Noise(self.tau, self.own)
 
     @property
     def rank(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods import Weighting
+from ..likelihoods import Likelihood, Match, Weighting
 from ..linalg.cg import Solution
 from ..linalg.prior import SidePrior
 from ..linalg.spread import Spread
@@ -146,26 +146,48 @@ def update_lambda(prior: Prior, state: State) -> State:
     )
 
 
+def match_of(likelihood: Likelihood, state: State, rows: Side) -> Match:
+    """How q matches the observed entries."""
+    found = state.at_entries
+    if likelihood.is_plain:
+        return Match(rows.entries, state.squared_error)
+    return Match(rows.entries, moments=lambda: found or design.moments_of(state, rows.entries))
+
+
+def matched(likelihood: Likelihood, state: State, rows: Side) -> State:
+    """The state with the moments of its entries, where the likelihood asks for them."""
+    if likelihood.is_plain:
+        return state
+    return replace(state, at_entries=design.moments_of(state, rows.entries))
+
+
+def update_noise(likelihood: Likelihood, state: State, rows: Side) -> State:
+    """The likelihood's own parameters given the factors; with Gaussian noise, q(τ)."""
+    noise = likelihood.update(state.noise, match_of(likelihood, state, rows))
+    return replace(state, tau=noise.tau, own=noise.own)
+
+
 def sweep(
     family: Family, rows: Side, cols: Side, prior: Prior, state: State, *, gain_tol: float = 1e-3
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
-    """q(U), q(V), q(λ), q(τ), each once, in the paper's order."""
+    """q(U), q(V), q(λ), q(τ), each once, in the paper's order.
+
+    Weights and targets are renewed before each side.
+    """
     biased, likelihood = state.biased, prior.likelihood
-
-    def weighting(now: State) -> Weighting:
-        return likelihood.weighting(now.tau, lambda: design.moments_of(now, rows.entries))
-
-    seen = weighting(state)
+    seen = likelihood.weighting(state.noise, match_of(likelihood, state, rows))
     lam = side_lam(state, "rows").mean
     U = update_factors(
         family, rows, state.cols, state.rows, seen, lam, biased=biased, gain_tol=gain_tol
     )
-    new = replace(state, rows=U.factors)
-    seen = weighting(new)
+    new = replace(state, rows=U.factors, at_entries=None)
+    seen = likelihood.weighting(new.noise, match_of(likelihood, new, rows))
     lam = side_lam(state, "cols").mean
     V = update_factors(
         family, cols, U.factors, state.cols, seen, lam, biased=biased, gain_tol=gain_tol
     )
-    error = expected_squared_error(cols, V, U.factors, biased)
-    new = update_lambda(prior, replace(new, cols=V.factors, squared_error=error))
-    return replace(new, tau=likelihood.update_tau(rows.n_observed, error)), U, V
+    new = replace(new, cols=V.factors)
+    if likelihood.is_plain:
+        new = replace(new, squared_error=expected_squared_error(cols, V, U.factors, biased))
+    new = update_lambda(prior, matched(likelihood, new, rows))
+    return update_noise(likelihood, new, rows), U, V

@@ -20,7 +20,7 @@ from .pruning import drop, surplus
 from .rotation import rotate
 from .side import Side
 from .snapshot import Snapshot
-from .start import grow, initial_state
+from .start import grow, initial_state, with_noise
 from .state import State, side_lam, with_nodes
 from .strengths import learn_strengths, shares
 from .updates import FactorUpdate, sweep
@@ -81,8 +81,8 @@ def run(
     Fit
     """
     if start is None:
-        offset = float(observations.values.mean()) if settings.bias else 0.0
-        scale = root_mean_square(observations.values - offset)
+        likelihood = settings.prior.likelihood
+        offset, scale = likelihood.units(observations.values, bool(settings.bias))
     else:
         offset, scale = start.offset, start.scale
     analyses = analyses or Analyses()
@@ -100,12 +100,6 @@ def run(
         loop = _Loop(sides[0], sides[1], settings, offset, scale, callback, keep)
         nodes = [side.prior.n_nodes for side in sides]
         return loop.run(None if start is None else with_nodes(start.state, *nodes), resume)
-
-
-def root_mean_square(values: Array) -> float:
-    """The data's scale; one for data that is zero throughout."""
-    peak = float(np.abs(values).max())
-    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0
 
 
 def make_side(
@@ -227,9 +221,10 @@ class _Loop:
     def _first_state(self) -> State:
         settings = self.settings
         rank = min(settings.rank, FIRST_RANK)
-        return initial_state(
+        state = initial_state(
             self.rows, self.cols, settings.family, rank, settings.seed, bool(settings.bias)
         )
+        return with_noise(state, settings.prior.likelihood, self.rows, self.cols)
 
     def _leave_snapshot(self, state: State) -> None:
         self.snapshot = Snapshot(
@@ -329,7 +324,7 @@ class _Loop:
         dead = surplus(state, self.rows, self.cols, settings.prior, U, V)
         if dead.any():
             self.may_grow = False
-            return drop(state, dead, settings.prior, self.n_observed, V)
+            return drop(state, dead, settings.prior, self.rows, V)
         if self.may_grow and state.rank < settings.rank:
             return grow(state, min(2 * state.rank, settings.rank), number)
         return None

@@ -1,6 +1,34 @@
 """How observed values come from the matrix: one file for each distribution."""
 
-from .base import Likelihood, Weighting
+from .base import Drawn, Likelihood, Match, Noise, Own, Weighting
 from .gaussian import Gaussian
+from .student import Student
+from .uneven import Uneven
 
-__all__ = ["Gaussian", "Likelihood", "Weighting"]
+LIKELIHOODS = ("gaussian", "student")
+
+
+def likelihood_of(title: str) -> Likelihood:
+    """The likelihood of a name; noise of each row or column has the side after it."""
+    made: dict[str, Likelihood] = {
+        "gaussian": Gaussian(),
+        "gaussian rows": Uneven(side="rows"),
+        "gaussian cols": Uneven(side="cols"),
+        "student": Student(),
+    }
+    return made[title]
+
+
+__all__ = [
+    "LIKELIHOODS",
+    "Drawn",
+    "Gaussian",
+    "Likelihood",
+    "Match",
+    "Noise",
+    "Own",
+    "Student",
+    "Uneven",
+    "Weighting",
+    "likelihood_of",
+]

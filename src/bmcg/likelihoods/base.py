@@ -1,18 +1,53 @@
-"""What inference asks of a likelihood: a Gaussian that stands for it at every observed entry."""
+"""What inference asks of a likelihood: a Gaussian that stands for it at every observed entry.
+
+ln p(x_ij | y_ij) is bounded from below, or augmented, by −½ τ w_ij (t_ij − y_ij)² and a constant.
+Whatever makes the bound tight, or is drawn, is a function of the moments of y at the entries, so
+nothing of it has to be kept: updates of the factors see weights w and targets t, no more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import SparseRows
+from ..backends.base import Random
 from .gamma import Gamma
+from .outcomes import Distribution
 
 Array = NDArray[np.float64]
-# Mean and variance of the entries under q, in row order; computed only if called.
-Moments = Callable[[], tuple[Array, Array]]
+Index = NDArray[np.integer[Any]]
+# What a likelihood has learned of itself besides τ, by name: degrees of freedom, thresholds.
+Own = Mapping[str, Array]
+NOTHING: Own = MappingProxyType({})
+
+
+class Noise(NamedTuple):
+    """What q says of a likelihood's own parameters.
+
+    Attributes
+    ----------
+    tau : Gamma
+        Precision that the entries have in common; one where there is none.
+    own : mapping of str to ndarray
+        The others.
+    """
+
+    tau: Gamma
+    own: Own = NOTHING
+
+
+class Drawn(NamedTuple):
+    """A draw of a likelihood's own parameters."""
+
+    tau: float
+    own: Own = NOTHING
 
 
 class Weighting(NamedTuple):
@@ -33,19 +68,141 @@ class Weighting(NamedTuple):
     targets: Array | None = None
 
 
+@dataclass
+class Match:
+    """How q, or a draw, matches the observed entries; moments are computed only if asked for.
+
+    Attributes
+    ----------
+    entries : SparseRows
+        In row order, values in the units of the fit.
+    squared_error : float
+        Σ ⟨(x_ij − y_ij)²⟩; NaN unless the likelihood is plain.
+    moments : callable
+        Gives mean and variance of the entries, (n_observed,) each; of a draw, itself and zero.
+    """
+
+    entries: SparseRows
+    squared_error: float = np.nan
+    moments: Callable[[], tuple[Array, Array]] = field(default=lambda: (_none(), _none()))
+
+    @cached_property
+    def _found(self) -> tuple[Array, Array]:
+        return self.moments()
+
+    @property
+    def values(self) -> Array:
+        """The observed values, in the units of the fit."""
+        return self.entries.values
+
+    @property
+    def mean(self) -> Array:
+        """⟨y_ij⟩, shape (n_observed,)."""
+        return self._found[0]
+
+    @property
+    def variance(self) -> Array:
+        """Var(y_ij), shape (n_observed,)."""
+        return self._found[1]
+
+    @property
+    def squares(self) -> Array:
+        """⟨(x_ij − y_ij)²⟩, shape (n_observed,)."""
+        return (self.values - self.mean) ** 2 + self.variance
+
+
+def _none() -> Array:
+    raise AssertionError("moments of the entries are asked for, but nobody gives them")
+
+
+class Places(NamedTuple):
+    """Where predictions are asked for: paired positions, and the units of the fit.
+
+    Attributes
+    ----------
+    rows, cols : ndarray of shape (n,)
+    offset, scale : float or ndarray of shape (n,)
+        A value is offset + scale · y, where y is in the units of the fit.
+    """
+
+    rows: Index
+    cols: Index
+    offset: float | Array = 0.0
+    scale: float | Array = 1.0
+
+
 class Likelihood(Protocol):
-    """p(x_ij | y_ij) of an observed value given the entry of the matrix."""
+    """p(x_ij | y_ij) of an observed value given the entry of the matrix.
+
+    Arrays have one element for each observed entry, in row order.
+    """
 
     name: str
+    is_plain: bool
+    """Whether weights and targets are none: nothing is asked about single entries."""
+    is_linear: bool
+    """Whether the expected observation is the entry, in other units."""
 
-    def weighting(self, tau: Gamma, moments: Moments) -> Weighting:
-        """Weights and targets of the entries, given q of the entries and of τ."""
+    @property
+    def title(self) -> str:
+        """What `likelihood_of` makes it from again."""
 
-    def update_tau(self, n_observed: int, squared_error: float) -> Gamma:
-        """q(τ), given Σ w_ij ⟨(t_ij − y_ij)²⟩."""
+    def units(self, values: Array, biased: bool) -> tuple[float, float]:
+        """What is taken from the values, and what they are then divided by, for a fit."""
 
-    def bound(self, tau: Gamma, n_observed: int, squared_error: float) -> float:
-        """The bound's terms ⟨ln p(x | y, τ)⟩ − KL(q(τ) ‖ p(τ)), every constant included."""
+    def start(self, entries: SparseRows, n_cols: int) -> Noise:
+        """Own parameters that a fit starts from."""
 
-    def predictive(self, mean: Array, variance: Array, tau: Gamma) -> tuple[Array, Array]:
-        """Mean and variance of a new observation, given those of the entry."""
+    # Variational: with whatever makes the bound tight at its optimum.
+    def weighting(self, noise: Noise, match: Match) -> Weighting:
+        """Weights and targets of the entries."""
+
+    def update(self, noise: Noise, match: Match) -> Noise:
+        """Own parameters; the bound does not fall."""
+
+    def bound(self, noise: Noise, match: Match) -> float:
+        """The bound's terms ⟨ln p(x | y)⟩ − KL(q(own) ‖ p(own)), every constant included."""
+
+    # Sampling, given a draw of the entries.
+    def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
+        """Weights and targets, from a draw of the augmentation given all else."""
+
+    def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
+        """Own parameters given all else; `seen` is what the entries were drawn with."""
+
+    def log_density(self, noise: Drawn, match: Match) -> float:
+        """ln p(x | y), the augmentation integrated out."""
+
+    def spread(self, noise: Drawn, match: Match) -> float:
+        """How far values lie from their entries, or, without such noise, the entries from zero."""
+
+    def first_draw(self, noise: Noise) -> Drawn:
+        """Where a chain starts whose own parameters are known as `noise` says."""
+
+    def summary(self, tau: Array, own: Own) -> Noise:
+        """What s draws say: tau (s,), every part of `own` with s as its first axis."""
+
+    # Predictions, from mean and variance of entries in the units of the fit.
+    def observed(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
+        """Distributions of new observations, in the data's units."""
+
+    def entry(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
+        """Distributions of what is expected of an observation, in the data's units."""
+
+    def simulate(self, y: Array, noise: Drawn, at: Places, rng: np.random.Generator) -> Array:
+        """Observations of drawn entries y (..., n), in the data's units."""
+
+    def entries_of(self, y: Array, noise: Drawn, at: Places) -> Array:
+        """What is expected of observations of drawn entries y (..., n), in the data's units."""
+
+    def words(self, noise: Noise, scale: float) -> str:
+        """The noise in words, for data in units of `scale`."""
+
+    def newcomers(self, noise: Noise, n: int) -> Noise:
+        """Own parameters for n rows that come after the fit, in the place of its rows."""
+
+    def joined(self, noise: Noise, n: int) -> Noise:
+        """Own parameters with n more rows after those of the fit."""
+
+    def transposed(self) -> Likelihood:
+        """The same with rows and columns in each other's place."""

@@ -43,3 +43,10 @@ class Gamma:
             + shape * (np.log(self.rate) - log(rate))
             + self.shape * (rate - self.rate) / self.rate
         )
+
+    @classmethod
+    def of_draws(cls, draws: Array) -> Gamma:
+        """One with the mean and the spread of draws (s,)."""
+        mean, variance = float(draws.mean()), float(draws.var(ddof=1)) if len(draws) > 1 else 0.0
+        shape = mean**2 / max(variance, 1e-12 * mean**2)
+        return cls(np.asarray(shape), np.asarray(shape / mean))

@@ -7,8 +7,12 @@ from math import log, pi
 
 import numpy as np
 
-from .base import Array, Moments, Weighting
+from ..backends import SparseRows
+from ..backends.base import Random
+from .base import Array, Drawn, Likelihood, Match, Noise, Own, Places, Weighting
 from .gamma import Gamma
+from .outcomes import Distribution
+from .predictive import Predictive
 
 LOG_2PI = log(2 * pi)
 
@@ -21,21 +25,108 @@ class Gaussian:
     b0: float = 1e-6
 
     name = "gaussian"
+    is_plain = True
+    is_linear = True
 
-    def weighting(self, tau: Gamma, moments: Moments) -> Weighting:
+    @property
+    def title(self) -> str:
+        """What `likelihood_of` makes it from again."""
+        return self.name
+
+    def units(self, values: Array, biased: bool) -> tuple[float, float]:
+        """The mean, where biases stand around one, and the root mean square of the rest."""
+        offset = float(values.mean()) if biased else 0.0
+        return offset, root_mean_square(values - offset)
+
+    def start(self, entries: SparseRows, n_cols: int) -> Noise:
+        """As much noise as signal."""
+        return Noise(Gamma(np.asarray(1.0), np.asarray(1.0)))
+
+    def weighting(self, noise: Noise, match: Match) -> Weighting:
         """Every entry alike: one scalar, and the values as they are."""
-        return Weighting(float(tau.mean))
+        return Weighting(float(noise.tau.mean))
 
     def update_tau(self, n_observed: int, squared_error: float) -> Gamma:
         """q(τ): equations (43) and (44)."""
         return Gamma(np.asarray(self.a0 + n_observed / 2), np.asarray(self.b0 + squared_error / 2))
 
-    def bound(self, tau: Gamma, n_observed: int, squared_error: float) -> float:
+    def update(self, noise: Noise, match: Match) -> Noise:
+        """q(τ)."""
+        return Noise(self.update_tau(len(match.values), match.squared_error), noise.own)
+
+    def bound(self, noise: Noise, match: Match) -> float:
         """The first and last terms of equation (30)."""
-        fit = 0.5 * n_observed * (float(tau.mean_log) - LOG_2PI)
-        fit -= 0.5 * float(tau.mean * squared_error)
+        tau = noise.tau
+        fit = 0.5 * len(match.values) * (float(tau.mean_log) - LOG_2PI)
+        fit -= 0.5 * float(tau.mean * match.squared_error)
         return fit - float(tau.divergence(self.a0, self.b0))
 
-    def predictive(self, mean: Array, variance: Array, tau: Gamma) -> tuple[Array, Array]:
-        """The entry's own, and 1/⟨τ⟩ of noise on top."""
-        return mean, variance + 1.0 / float(tau.mean)
+    def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
+        """Every entry alike."""
+        return Weighting(noise.tau)
+
+    def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
+        """τ given what the draws miss the values by."""
+        q = self.update_tau(len(match.values), match.squared_error)
+        return Drawn(float(rng.standard_gamma(float(q.shape)) / float(q.rate)), noise.own)
+
+    def log_density(self, noise: Drawn, match: Match) -> float:
+        """ln p(x | y, τ)."""
+        tau, n = noise.tau, len(match.values)
+        return 0.5 * (n * (log(tau) - LOG_2PI) - tau * match.squared_error)
+
+    def spread(self, noise: Drawn, match: Match) -> float:
+        """1/√τ."""
+        return noise.tau**-0.5
+
+    def first_draw(self, noise: Noise) -> Drawn:
+        """The mean."""
+        return Drawn(float(noise.tau.mean), noise.own)
+
+    def summary(self, tau: Array, own: Own) -> Noise:
+        """A Gamma with the draws' mean and spread."""
+        return Noise(Gamma.of_draws(tau))
+
+    def noise_variance(self, noise: Noise, at: Places) -> Array:
+        """1/⟨τ⟩ throughout, in the units of the fit."""
+        return np.full(len(at.rows), 1.0 / float(noise.tau.mean))
+
+    def observed(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
+        """Gaussian, with noise."""
+        spread = at.scale * np.sqrt(variance + self.noise_variance(noise, at))
+        return Predictive(at.offset + at.scale * mean, spread)
+
+    def entry(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
+        """Gaussian, without."""
+        return Predictive(at.offset + at.scale * mean, at.scale * np.sqrt(variance))
+
+    def simulate(self, y: Array, noise: Drawn, at: Places, rng: np.random.Generator) -> Array:
+        """With noise of one precision."""
+        out = y + rng.standard_normal(y.shape) / np.sqrt(noise.tau)
+        return at.offset + at.scale * out
+
+    def entries_of(self, y: Array, noise: Drawn, at: Places) -> Array:
+        """The entries themselves."""
+        return at.offset + at.scale * y
+
+    def words(self, noise: Noise, scale: float) -> str:
+        """Its size."""
+        return f"standard deviation {scale / float(noise.tau.mean) ** 0.5:.4g}"
+
+    def newcomers(self, noise: Noise, n: int) -> Noise:
+        """The same noise for all."""
+        return noise
+
+    def joined(self, noise: Noise, n: int) -> Noise:
+        """The same noise for all."""
+        return noise
+
+    def transposed(self) -> Likelihood:
+        """It knows no sides."""
+        return self
+
+
+def root_mean_square(values: Array) -> float:
+    """The data's scale; one for data that is zero throughout."""
+    peak = float(np.abs(values).max())
+    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0

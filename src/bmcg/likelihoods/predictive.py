@@ -127,7 +127,12 @@ class Predictive:
 
 def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
     """Central Gaussian interval of the given probability."""
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")
+    check_level(level)
     width = float(scipy.special.ndtri(0.5 + level / 2))
     return mean - width * std, mean + width * std
+
+
+def check_level(level: float) -> None:
+    """Raise where a probability is none."""
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")

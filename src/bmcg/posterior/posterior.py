@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, SparseRows
-from ..backends.packed import multiplicity
 from ..inference.chain import Draws as KeptDraws
-from ..inference.covariance import Blocks
 from ..inference.families import Family
 from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
 from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
+from ..likelihoods import Gaussian, Likelihood, Noise, Own, likelihood_of
+from ..likelihoods.base import Places
+from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import Limits, Predictive
 from ..observations import View
-from .draws import Draws, batches
-from .kept import chosen, kept_means, kept_variances
+from .blocks import mean_products, variance_products
 from .newcomers import expected, of_any
 from .side import SidePosterior, bias_precision
+from .simulated import simulated
 from .units import Units
 
 Array = NDArray[np.float64]
@@ -62,6 +63,9 @@ class Posterior:
     units : Units or None
         Where columns have a unit each: predictions are in those, and all above, the noise and the
         limits too, are in the one unit of the fit.
+    likelihood : Likelihood
+    own : mapping of str to ndarray
+        What it has learned besides τ.
     """
 
     family: Family
@@ -75,20 +79,49 @@ class Posterior:
     draws: KeptDraws | None = None
     ignorance: float = 0.0
     units: Units | None = None
+    likelihood: Likelihood = field(default_factory=Gaussian)
+    own: Own = field(default_factory=dict)
+
+    @property
+    def noise(self) -> Noise:
+        """What the likelihood has learned of itself, in the units of the fit."""
+        if self.draws is not None and self.likelihood.is_plain:
+            # Predictions average over draws: the mean of 1 / τ, not 1 / ⟨τ⟩.
+            mean = np.asarray(np.mean(1.0 / self.draws.tau))
+            return Noise(Gamma(np.asarray(1.0), mean))
+        return Noise(self.tau, self.own)
 
     @property
     def noise_variance(self) -> float:
         """1 / ⟨τ⟩, or the mean of 1 / τ over draws, in the fit's unit, squared."""
-        if self.draws is not None:
-            return self.scale**2 * float(np.mean(1.0 / self.draws.tau))
-        return self.scale**2 / float(self.tau.mean)
+        return self.scale**2 / float(self.noise.tau.mean)
 
-    def predictive(self, rows: Index, cols: Index, include_noise: bool = True) -> Predictive:
+    def predictive(self, rows: Index, cols: Index, include_noise: bool = True) -> Distribution:
         """Distributions of new observations at paired positions, or of the entries themselves."""
-        std = np.sqrt(self._gaussian_variance(rows, cols, include_noise))
-        if self.units is not None:
-            std = self.units.deviations(std, cols)
-        return Predictive(self._gaussian_mean(rows, cols), std, self.limits_at(cols))
+        mean, variance = self.moments(rows, cols)
+        ask = self.likelihood.observed if include_noise else self.likelihood.entry
+        found = ask(mean, variance, self.noise, self.places(rows, cols))
+        if isinstance(found, Predictive):
+            return replace(found, limits=self.limits_at(cols))
+        return found
+
+    def moments(self, rows: Index, cols: Index) -> tuple[Array, Array]:
+        """Mean and variance of entries at paired positions, in units of the fit, (n_pairs,)."""
+        if self.draws is not None:
+            mean, variance = self.draws.moments(rows, cols)
+            return mean, variance + (self.ignorance / self.scale) ** 2
+        variance = np.empty(len(rows))
+        for at in _batches(len(rows), 2 * self.rows.factors.cov.shape[1]):
+            variance[at] = self._spread(rows[at], cols[at])
+        return self._products(rows, cols), variance + (self.ignorance / self.scale) ** 2
+
+    def places(self, rows: Index, cols: Index) -> Places:
+        """Paired positions, with what values are there in units of the fit."""
+        if self.units is None:
+            return Places(rows, cols, self.offset, self.scale)
+        offset = self.units.values(np.full(len(cols), self.offset), cols)
+        scale = self.units.deviations(np.full(len(cols), self.scale), cols)
+        return Places(rows, cols, offset, scale)
 
     def limits_at(self, cols: Index) -> Limits:
         """Range of a value in some columns, in the units of the predictions."""
@@ -99,18 +132,24 @@ class Posterior:
 
     def mean(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Predictions at paired positions, shape (n_pairs,): ⟨u_i·v_j⟩, within the limits."""
-        if not np.isfinite(self.limits).any():
-            return self._gaussian_mean(rows, cols)
+        if self._is_linear:
+            return self._in_units(self._products(rows, cols), cols)
         return self.predictive(rows, cols, include_noise).mean
 
-    def _gaussian_mean(self, rows: Index, cols: Index) -> Array:
+    @property
+    def _is_linear(self) -> bool:
+        """Whether what is expected is u·v in other units."""
+        return self.likelihood.is_linear and not np.isfinite(self.limits).any()
+
+    def _products(self, rows: Index, cols: Index) -> Array:
+        """⟨u_i·v_j⟩ at paired positions, shape (n_pairs,)."""
         if self.draws is not None:
-            return self._in_units(self.draws.moments(rows, cols)[0], cols)
+            return self.draws.moments(rows, cols)[0]
         U, V = self.rows.factors.mean, self.cols.factors.mean
         out = np.empty(len(rows))
         for at in _batches(len(rows), U.shape[1]):
             out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
-        return self._in_units(out, cols)
+        return out
 
     def _in_units(self, products: Array, cols: Index) -> Array:
         """Values that follow from u·v in some columns, (..., n_entries)."""
@@ -120,14 +159,6 @@ class Posterior:
     def variance(self, rows: Index, cols: Index, include_noise: bool = True) -> Array:
         """Var(u_i·v_j), with the noise of a new observation or without, shape (n_pairs,)."""
         return self.predictive(rows, cols, include_noise).variance
-
-    def _gaussian_variance(self, rows: Index, cols: Index, include_noise: bool) -> Array:
-        out = np.empty(len(rows))
-        for at in _batches(len(rows), 2 * self.rows.factors.cov.shape[1]):
-            out[at] = self._spread(rows[at], cols[at])
-        out *= self.scale**2
-        out += self.ignorance**2
-        return out + self.noise_variance if include_noise else out
 
     def interval(
         self, rows: Index, cols: Index, level: float, include_noise: bool
@@ -149,90 +180,44 @@ class Posterior:
 
         Before the limits: of many entries at a limit these still tell which is best.
         """
-        if self.draws is not None:
-            return self._in_units(kept_means(self.draws, rows, cols), cols)
-        U, V = self.rows.factors.mean[rows], self.cols.factors.mean[cols]
-        return self._in_units(U @ V.T, cols)
+        y = mean_products(self, rows, cols)
+        if self.likelihood.is_linear:
+            return self._in_units(y, cols)
+        variance = variance_products(self, rows, cols)
+        i, j = (part.ravel() for part in np.meshgrid(rows, cols, indexing="ij"))
+        found = self.likelihood.observed(y.ravel(), variance.ravel(), self.noise, self.places(i, j))
+        return found.mean.reshape(y.shape)
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
-        u, v = self.rows.factors, self.cols.factors
-        if self.draws is not None:
-            out = kept_variances(self.draws, rows, cols)
-        elif isinstance(u.covariance, Blocks):
-            # Half the work for all pairs: ⟨uuᵀ⟩ : ⟨vvᵀ⟩ is ⟨(u·v)²⟩.
-            left, right = (
-                Blocks(side.cov[at]).moments(side.mean[at]) for side, at in ((u, rows), (v, cols))
-            )
-            out = (left * multiplicity(u.rank)) @ right.T
-            out -= (u.mean[rows] @ v.mean[cols].T) ** 2
-        else:
-            left, _ = u.covariance.factors_of_variance(u.mean, rows)
-            _, right = v.covariance.factors_of_variance(v.mean, cols)
-            out = left @ right.T
-        out = np.maximum(out, 0.0) * self.scale**2 + self.ignorance**2
-        if include_noise:
-            out += self.noise_variance
-        return out if self.units is None else out * self.units.scale[cols] ** 2
+        y = variance_products(self, rows, cols) + (self.ignorance / self.scale) ** 2
+        if self.likelihood.is_plain:
+            y += include_noise / float(self.noise.tau.mean)
+            return y * np.asarray(self.places(rows, cols).scale) ** 2
+        mean = mean_products(self, rows, cols).ravel()
+        i, j = (part.ravel() for part in np.meshgrid(rows, cols, indexing="ij"))
+        ask = self.likelihood.observed if include_noise else self.likelihood.entry
+        found = ask(mean, y.ravel(), self.noise, self.places(i, j))
+        return found.variance.reshape(y.shape)
 
     def matrix(self) -> Array:
         """Every entry's mean, shape (m, n)."""
         m, n = len(self.rows.factors.mean), len(self.cols.factors.mean)
-        cols = np.arange(n)
-        limits, out = self.limits_at(cols), self.mean_block(np.arange(m), cols)
-        if np.isfinite(self.limits).any():
+        rows, cols = np.arange(m), np.arange(n)
+        if not np.isfinite(self.limits).any():
+            out = np.empty((m, n))
             for at in _batches(m, n):
-                spread = np.sqrt(self.variance_block(np.arange(m)[at], cols, True))
-                out[at] = Predictive(out[at], spread, limits).mean
+                out[at] = self.mean_block(rows[at], cols)
+            return out
+        limits, out = self.limits_at(cols), self.mean_block(rows, cols)
+        for at in _batches(m, n):
+            spread = np.sqrt(self.variance_block(rows[at], cols, True))
+            out[at] = Predictive(out[at], spread, limits).mean
         return out
 
     def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
         """Joint draws of entries from q, shape (n_draws, n_pairs)."""
-        rng = np.random.default_rng([seed, 2])
-        if self.draws is not None:
-            return self._kept_draw(rows, cols, chosen(self.draws, n_draws, rng), rng, include_noise)
-        out = np.empty((n_draws, len(rows)))
-        draws_u = Draws(self.family, self.rows, [seed, 0])
-        draws_v = Draws(self.family, self.cols, [seed, 1])
-        unknowns = self.rows.factors.mean.size + self.cols.factors.mean.size
-        done = 0
-        for count in batches(n_draws, unknowns):
-            U, V = draws_u.next(count), draws_v.next(count)
-            for d in range(count):
-                out[done + d] = np.einsum("pr,pr->p", U[rows, :, d], V[cols, :, d])
-            done += count
-        out *= self.scale
-        out += self.offset
-        if self.ignorance:
-            out += self.ignorance * rng.standard_normal(out.shape)
-        if include_noise:
-            out += np.sqrt(self.noise_variance) * rng.standard_normal(out.shape)
-        return self._placed(out, rows, cols, include_noise)
-
-    def _kept_draw(
-        self,
-        rows: Index,
-        cols: Index,
-        which: Index,
-        rng: np.random.Generator,
-        include_noise: bool,
-    ) -> Array:
-        """Kept draws of entries; each brings its own noise."""
-        assert self.draws is not None
-        out = np.empty((len(which), len(rows)))
-        for d, s in enumerate(which):
-            out[d] = np.einsum("pr,pr->p", self.draws.rows[s, rows], self.draws.cols[s, cols])
-            if include_noise:
-                out[d] += rng.standard_normal(len(rows)) / np.sqrt(self.draws.tau[s])
-        return self._placed(self.scale * out + self.offset, rows, cols, include_noise)
-
-    def _placed(self, out: Array, rows: Index, cols: Index, include_noise: bool) -> Array:
-        """Draws of the fit in the units of the predictions, within the limits."""
-        if self.units is not None:
-            out = self.units.values(out, cols)
-        if not np.isfinite(self.limits).any():
-            return out
-        return self.predictive(rows, cols, include_noise).place(out)
+        return simulated(self, rows, cols, n_draws, seed, include_noise)
 
     def fold_in(
         self,
@@ -260,8 +245,8 @@ class Posterior:
         """
         side = self._rows_on(new, backend)
         prior, pull = expected(self.rows, side.n, links, features)
-        tau = float(self.tau.mean)
-        return fold_in_rows(side, self.cols.factors, tau, prior, pull)
+        noise = self.likelihood.newcomers(Noise(self.tau, self.own), side.n)
+        return fold_in_rows(side, self.cols.factors, self.likelihood, noise, prior, pull)
 
     def _rows_on(self, new: View, backend: Backend) -> SparseRows:
         """New rows in the units of the fit."""
@@ -273,6 +258,10 @@ class Posterior:
 
     def evidence(self, new: View, backend: Backend) -> Array:
         """Log density of each new row's entries under the model, shape (n,)."""
+        if not self.likelihood.is_plain:
+            raise ValueError(
+                "the evidence of new rows is known for Gaussian noise of one size only"
+            )
         side = self._rows_on(new, backend)
         prior, pull = (part[self.rows.free] for part in of_any(self.rows))
         biased, tau = self.rows.constant >= 0, float(self.tau.mean)
@@ -282,7 +271,8 @@ class Posterior:
 
     def with_rows(self, factors: Factors) -> Posterior:
         """The same columns with other rows, which are independent given the columns."""
-        return replace(self, rows=self.rows.with_rows(factors), draws=None)
+        noise = self.likelihood.newcomers(Noise(self.tau, self.own), len(factors.mean))
+        return replace(self, rows=self.rows.with_rows(factors), draws=None, own=noise.own)
 
     def unsure(self, size: float) -> Posterior:
         """The same, not knowing how far entries and observations lie from what was seen."""
@@ -294,8 +284,9 @@ class Posterior:
         self.check_one_unit("new columns have no unit")
         draws = self.draws
         if draws is not None:
-            draws = KeptDraws(draws.cols, draws.rows, draws.tau)
-        return replace(self, rows=self.cols, cols=self.rows, draws=draws)
+            draws = KeptDraws(draws.cols, draws.rows, draws.tau, draws.own)
+        turned = self.likelihood.transposed()
+        return replace(self, rows=self.cols, cols=self.rows, draws=draws, likelihood=turned)
 
     def check_one_unit(self, why: str) -> None:
         """Raise where columns have units of their own, which what is asked has no place for."""
@@ -308,7 +299,7 @@ class Posterior:
     def start(self) -> Start:
         """Where a fit that goes on begins: constant columns are not part of its state."""
         sides = [select(side.factors, side.mask) for side in (self.rows, self.cols)]
-        state = State(sides[0], sides[1], self.lam, self.tau, np.nan)
+        state = State(sides[0], sides[1], self.lam, self.tau, np.nan, own=self.own)
         if self.rows.constant >= 0:
             biases = [bias_precision(side) for side in (self.rows, self.cols)]
             state = replace(state, row_bias=biases[0], col_bias=biases[1])
@@ -325,8 +316,11 @@ class Posterior:
         }
         if self.draws is not None:
             arrays |= {f"draws_{name}": getattr(self.draws, name) for name in _DRAWS}
+            arrays |= {f"draws_own_{name}": part for name, part in self.draws.own.items()}
         if self.units is not None:
             arrays |= self.units.to_arrays()
+        arrays |= {f"own_{name}": part for name, part in self.own.items()}
+        arrays["likelihood"] = np.frombuffer(self.likelihood.title.encode(), dtype=np.uint8)
         return arrays | self.rows.to_arrays("row") | self.cols.to_arrays("col")
 
     @classmethod
@@ -344,11 +338,11 @@ class Posterior:
             float(arrays["scale"][0]),
             float(arrays["scale"][1]),
             (float(arrays["scale"][2]), float(arrays["scale"][3])),
-            KeptDraws(*(arrays[f"draws_{name}"] for name in _DRAWS))
-            if "draws_tau" in arrays
-            else None,
+            _read_draws(arrays),
             float(arrays["scale"][4]) if len(arrays["scale"]) > 4 else 0.0,
             Units.from_arrays(arrays),
+            likelihood_of(bytes(arrays.get("likelihood", b"gaussian")).decode()),
+            _parts(arrays, "own_"),
         )
 
     @classmethod
@@ -358,6 +352,7 @@ class Posterior:
         family: Family,
         limits: tuple[float, float] = (-np.inf, np.inf),
         backend: Backend | None = None,
+        likelihood: Likelihood | None = None,
     ) -> Self:
         """What a finished fit leaves behind.
 
@@ -383,7 +378,21 @@ class Posterior:
             fit.offset,
             limits,
             fit.draws,
+            likelihood=likelihood or Gaussian(),
+            own=state.own,
         )
+
+
+def _read_draws(arrays: Mapping[str, NDArray[Any]]) -> KeptDraws | None:
+    if "draws_tau" not in arrays:
+        return None
+    U, V, tau = (arrays[f"draws_{name}"] for name in _DRAWS)
+    return KeptDraws(U, V, tau, _parts(arrays, "draws_own_"))
+
+
+def _parts(arrays: Mapping[str, NDArray[Any]], head: str) -> dict[str, Array]:
+    """Arrays whose names start with `head`, by the rest of their names."""
+    return {name[len(head) :]: part for name, part in arrays.items() if name.startswith(head)}
 
 
 def _batches(n: int, width: int) -> list[slice]:

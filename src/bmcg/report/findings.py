@@ -10,6 +10,7 @@ import numpy as np
 from ..estimators import BMCG
 from ..estimators.equal import ADVICE as EQUAL
 from ..graphs.precision import Precision
+from ..likelihoods.predictive import Predictive
 from ..metrics import coverage, mae, rmse
 from .held_out import Entries, held_out
 
@@ -92,11 +93,17 @@ def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:
     predictive = model.predictive(test.rows, test.cols)
     mean, (low, high) = predictive.mean, predictive.interval(LEVEL)
     spread = float(np.std(test.values))
-    # The measure to beat: the same centres with the best deviation for all, found on these entries.
-    one = replace(predictive, spread=np.full(len(mean), rmse(test.values, predictive.centre)))
-    gains = predictive.log_density(test.values) - one.log_density(test.values)
-    gain = float(gains.mean())
-    worth = "better" if gain > 0 else "no better"
+    score = predictive.log_density(test.values)
+    worth = f"of the held-out entries; log score {score.mean():+.3f} nats an entry"
+    if isinstance(predictive, Predictive):
+        # To beat: the same centres with the best deviation for all, found on these entries.
+        one = replace(predictive, spread=np.full(len(mean), rmse(test.values, predictive.centre)))
+        gain = float((score - one.log_density(test.values)).mean())
+        better = "better" if gain > 0 else "no better"
+        worth = (
+            f"of the held-out entries; own standard deviations are {better} than one for all "
+            f"({gain:+.3f} nats an entry)"
+        )
     return (
         Number(
             "held-out error",
@@ -107,8 +114,7 @@ def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:
         Number(
             f"{100 * LEVEL:.0f} % intervals hold",
             f"{100 * coverage(test.values, low, high):.1f} %",
-            f"of the held-out entries; own standard deviations are {worth} than one for all "
-            f"({gain:+.3f} nats an entry)",
+            worth,
         ),
     )
 
@@ -219,7 +225,10 @@ def _unused(model: BMCG) -> tuple[str, ...]:
 
 
 def _outside(model: BMCG, test: Entries) -> tuple[str, ...]:
-    low, high = model.predictive(test.rows, test.cols).limits
+    found = model.predictive(test.rows, test.cols)
+    if not isinstance(found, Predictive):
+        return ()
+    low, high = found.limits
     beyond = int(((test.values < low) | (test.values > high)).sum())
     if beyond == 0:
         return ()

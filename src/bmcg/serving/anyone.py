@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..likelihoods.outcomes import assembled
 from ..observations.labels import Labels, as_label_array
-from ..posterior import Predictive
+from ..posterior import Distribution
 from .model import ServingModel
 
 Array = NDArray[np.float64]
@@ -62,31 +63,35 @@ class Anyone:
             2,
         )
 
-    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Predictive:
+    def predictive(self, rows: Any, cols: Any, *, include_noise: bool = True) -> Distribution:
         """As `BMCG.predictive`."""
-
-        def parts(model: Any, i: Any, j: Any) -> tuple[Array, ...]:
-            found = model.predictive(i, j, include_noise=include_noise)
-            return found.location, found.spread
-
-        location, spread = self._each(rows, cols, parts, 2)
+        found: list[tuple[Distribution, Index]] = []
+        for model, names, here in self._groups(rows, cols):
+            found.append((model.predictive(*names, include_noise=include_noise), here))
         limits = self.model.fitted_.limits_at(known_places(self.model, rows, cols)[1])
-        return Predictive(location, spread, limits)
+        return assembled(found, limits)
 
     def _each(
         self, rows: Any, cols: Any, ask: Callable[[Any, Any, Any], tuple[Array, ...]], n_parts: int
     ) -> tuple[Array, ...]:
         """Ask the model, or one with any row, any column or both in the place of its own."""
-        known = self.model
-        i, j = known_places(known, rows, cols)
+        n = len(known_places(self.model, rows, cols)[0])
+        out = tuple(np.empty(n) for _ in range(n_parts))
+        for model, names, here in self._groups(rows, cols):
+            for part, found in zip(out, ask(model, *names), strict=True):
+                part[here] = found
+        return out
+
+    def _groups(self, rows: Any, cols: Any) -> Iterator[tuple[Any, list[Any], Index]]:
+        """Models that know all of some pairs, what they call these, and which they are."""
+        i, j = known_places(self.model, rows, cols)
         given = as_label_array(rows), as_label_array(cols)
-        out = tuple(np.empty(len(i)) for _ in range(n_parts))
         for strange_row in (False, True):
             for strange_col in (False, True):
                 here = np.flatnonzero(((i < 0) == strange_row) & ((j < 0) == strange_col))
                 if len(here) == 0:
                     continue
-                model: Any = known
+                model: Any = self.model
                 names = [part[here] for part in given]
                 if strange_row:
                     model = model.fold_in(row_edges=sp.csr_array((1, model.shape_[0])))
@@ -95,9 +100,7 @@ class Anyone:
                     edges = sp.csr_array((1, model.shape_[1]))
                     model = model.fold_in(col_edges=edges, side="cols")
                     names[1] = np.zeros(len(here), dtype=np.intp)
-                for part, found in zip(out, ask(model, *names), strict=True):
-                    part[here] = found
-        return out
+                yield model, names, here
 
 
 def known_places(model: Any, rows: Any, cols: Any) -> tuple[Index, Index]:

@@ -17,6 +17,7 @@ from ..graphs.precision import GraphStack, stack_graphs
 from ..inference.fit import SideInput
 from ..inference.side import Strengths
 from ..inference.state import Factors
+from ..likelihoods import Noise
 from ..observations import Observations, View
 from ..observations.labels import Labels, listed
 from ..posterior import Posterior
@@ -246,7 +247,8 @@ def _with_more_rows(
     )
     precision = stack.precision([1.0], L.ridge)
     rows = replace(side, factors=factors, precision=precision, features=F)
-    return replace(posterior, rows=rows)
+    noise = posterior.likelihood.joined(Noise(posterior.tau, posterior.own), p)
+    return replace(posterior, rows=rows, own=noise.own)
 
 
 def _later(view: View, first: int, width: int) -> View:

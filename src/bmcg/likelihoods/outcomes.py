@@ -1,0 +1,174 @@
+"""Distributions of observations that are not Gaussian, with the surface of `Predictive`.
+
+`Heavy` has tails, `Levels` a few values, `Counts` whole numbers. `Entry` is what stands behind an
+observation: a probability, an expected level or rate, known as far as its linear predictor is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.special
+import scipy.stats
+from numpy.typing import ArrayLike, NDArray
+
+from .predictive import Limits, Predictive, check_level
+
+Array = NDArray[np.float64]
+
+# Places of a Gaussian at which a function is averaged over it, and their weights.
+NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
+SHARES = _WEIGHTS / _WEIGHTS.sum()
+
+
+class Distribution(Protocol):
+    """Distributions of n observations, or of n entries."""
+
+    @property
+    def mean(self) -> Array:
+        """Expected values, shape (n,)."""
+
+    @property
+    def variance(self) -> Array:
+        """Variances, shape (n,)."""
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations, shape (n,)."""
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Central intervals that hold at least the given probability, (n,) each."""
+
+    def log_density(self, values: ArrayLike) -> Array:
+        """Log density, or probability, at some values, shape (n,)."""
+
+    def pit(self, values: ArrayLike, seed: int = 0) -> Array:
+        """Probability below each value, a draw within it where it has mass itself, shape (n,)."""
+
+
+def around(mean: Array, variance: Array) -> Array:
+    """Places of Gaussians at which to average, with the weights `SHARES`, shape (n, 20)."""
+    return mean[..., None] + np.sqrt(variance)[..., None] * NODES
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """Student's t.
+
+    Attributes
+    ----------
+    location, scale : ndarray of shape (n,)
+    freedom : float
+        Above two.
+    """
+
+    location: Array
+    scale: Array
+    freedom: float
+
+    @property
+    def mean(self) -> Array:
+        """Expected values, shape (n,)."""
+        return self.location
+
+    @property
+    def variance(self) -> Array:
+        """Variances, shape (n,)."""
+        return self.scale**2 * self.freedom / (self.freedom - 2.0)
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations, shape (n,)."""
+        return np.sqrt(self.variance)
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Central intervals of the given probability, (n,) each."""
+        check_level(level)
+        width = float(scipy.special.stdtrit(self.freedom, 0.5 + level / 2)) * self.scale
+        return self.location - width, self.location + width
+
+    def log_density(self, values: ArrayLike) -> Array:
+        """Log density at some values, shape (n,)."""
+        return scipy.stats.t.logpdf(values, self.freedom, self.location, self.scale)
+
+    def pit(self, values: ArrayLike, seed: int = 0) -> Array:
+        """Probability below each value, shape (n,)."""
+        z = (np.asarray(values, dtype=np.float64) - self.location) / self.scale
+        return scipy.special.stdtr(self.freedom, z)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function that rises with a Gaussian linear predictor.
+
+    Attributes
+    ----------
+    location, spread : ndarray of shape (n,)
+        Of the linear predictor.
+    expected : callable
+        From linear predictors, (n, ...), to the entry.
+    """
+
+    location: Array
+    spread: Array
+    expected: Callable[[Array], Array]
+
+    @cached_property
+    def _values(self) -> Array:
+        return self.expected(around(self.location, self.spread**2))
+
+    @property
+    def mean(self) -> Array:
+        """Expected values, shape (n,)."""
+        return self._values @ SHARES
+
+    @property
+    def variance(self) -> Array:
+        """Variances, shape (n,)."""
+        return (self._values - self.mean[:, None]) ** 2 @ SHARES
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations, shape (n,)."""
+        return np.sqrt(self.variance)
+
+    def interval(self, level: float) -> tuple[Array, Array]:
+        """Central intervals of the given probability, (n,) each."""
+        check_level(level)
+        width = float(scipy.special.ndtri(0.5 + level / 2)) * self.spread
+        ends = np.stack((self.location - width, self.location + width), axis=1)
+        low, high = self.expected(ends).T
+        return low, high
+
+    def log_density(self, values: ArrayLike) -> Array:
+        """Refused."""
+        raise ValueError(
+            "an entry is never observed itself: score observations, with include_noise=True"
+        )
+
+    def pit(self, values: ArrayLike, seed: int = 0) -> Array:
+        """Refused."""
+        return self.log_density(values)
+
+
+def assembled(parts: Sequence[tuple[Any, NDArray[np.intp]]], limits: Limits) -> Distribution:
+    """Distributions of one kind put together, each at its places; Gaussian ones get the limits."""
+    first, n = parts[0][0], sum(len(places) for _, places in parts)
+    if len(parts) == 1:
+        return first if not isinstance(first, Predictive) else replace(first, limits=limits)
+    found: dict[str, Any] = {}
+    for field in fields(first):
+        value = getattr(first, field.name)
+        if isinstance(value, np.ndarray) and len(value) == len(parts[0][1]) and value.ndim:
+            value = np.empty((n, *value.shape[1:]))
+            for part, places in parts:
+                value[places] = getattr(part, field.name)
+        found[field.name] = value
+    if isinstance(first, Predictive):
+        found["limits"] = limits
+    made: Distribution = type(first)(**found)
+    return made
