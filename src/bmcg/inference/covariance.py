@@ -64,6 +64,9 @@ class Covariance(Protocol):
     ) -> tuple[Array, Array]:
         """Σ_{j∈Ω_i} w_ij (f_j f_jᵀ + C_j), packed, and Σ_{j∈Ω_i} w_ij x_ij f_j."""
 
+    def total(self, F: Array) -> Array:
+        """Σ_i (f_i f_iᵀ + C_i) over all rows, packed, shape (k(k+1)/2,)."""
+
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
         """Σ_i tr(G_i (f_i f_iᵀ + C_i)) for packed G."""
 
@@ -122,6 +125,11 @@ class Diagonal:
         G, h = rows.backend.gram_and_sums(rows, F, weights)
         G[:, packed_diagonal(F.shape[1])] += rows.backend.row_sums(rows, self.array, weights)
         return G, h
+
+    def total(self, F: Array) -> Array:
+        out = pack((F.T @ F)[None])[0]
+        out[packed_diagonal(F.shape[1])] += self.array.sum(axis=0)
+        return out
 
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
         k = F.shape[1]
@@ -189,6 +197,9 @@ class Blocks:
         S = backend.second_moments(F, self.array, rows.storage)
         values = None if weights is None else weights * rows.values
         return backend.row_sums(rows, S, weights), backend.weighted_sums(rows, F, values)
+
+    def total(self, F: Array) -> Array:
+        return pack((F.T @ F)[None])[0] + self.array.sum(axis=0)
 
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
         return backend.expected_trace(G, F, self.array)

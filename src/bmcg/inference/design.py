@@ -63,8 +63,16 @@ def as_partner(factors: Factors, biased: bool) -> Factors:
     return with_constant(factors, factors.rank - 1) if biased else factors
 
 
-def sums(rows: SparseRows, other: Factors, biased: bool, weights: Array | None = None) -> Sums:
+def sums(
+    rows: SparseRows,
+    other: Factors,
+    biased: bool,
+    weights: Array | None = None,
+    zeros: float = 0.0,
+) -> Sums:
     """All sums of one side's update from the other side's moments.
+
+    A zero at every pair adds the same to the block of each row, and nothing to its target.
 
     Parameters
     ----------
@@ -74,9 +82,13 @@ def sums(rows: SparseRows, other: Factors, biased: bool, weights: Array | None =
     biased : bool
     weights : ndarray of shape (n_observed,), optional
         Of the entries, in this side's order; ones by default.
+    zeros : float
+        Weight of a zero at every pair, observed or not.
     """
     partner = as_partner(other, biased)
     G, h = partner.covariance.grams(rows, partner.rows, weights)
+    if zeros:
+        G += zeros * partner.covariance.total(partner.rows)
     squares = rows.squares if weights is None else float(weights @ rows.values**2)
     return less_bias(G, h, squares) if biased else Sums(G, h, squares)
 
@@ -88,6 +100,11 @@ def less_bias(G: Array, h: Array, squares: float) -> Sums:
     last = G[:, free:]
     squares = squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
     return Sums(np.ascontiguousarray(G[:, :free]), h[:, :-1] - last[:, :-1], squares)
+
+
+def all_squares(U: Array, V: Array) -> float:
+    """Σ_ij (u_i·v_j)² over all pairs of known rows, which are never formed."""
+    return float(np.einsum("rs,rs->", U.T @ U, V.T @ V))
 
 
 def own_rows(U: Array, biased: bool) -> Array:

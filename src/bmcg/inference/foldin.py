@@ -90,7 +90,7 @@ def _given(
     """The update given weights and targets."""
     k, tau = other.rank, seen.tau
     entries = rows if seen.targets is None else replace(rows, values=seen.targets)
-    found = design.sums(entries, other, False, seen.weights)
+    found = design.sums(entries, other, False, seen.weights, seen.zeros)
     P = tau * found.grams
     P[:, packed_diagonal(k)] += prior
     rhs = tau * found.targets

@@ -48,6 +48,8 @@ def own_variance(state: State, cols: Side, V: FactorUpdate) -> Array:
     _, weights = cols.seen(V.weighting)
     ones = np.ones(cols.n_observed) if weights is None else weights
     sums = cols.backend.weighted_sums(cols.entries, means, ones)
+    if V.weighting.zeros:
+        sums += V.weighting.zeros * means.sum(axis=0)
     return total - np.einsum("jr,jr->r", sums, state.cols.rows[:, :k] ** 2)
 
 

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random
+from ..backends.packed import pack
 from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
 from ..linalg.prior import NodesPrior
 from ..linalg.system import mean_system
-from .design import less_bias, own_rows, partner_rows
+from .design import all_squares, less_bias, own_rows, partner_rows
 from .side import Prior, Side, Strengths
 from .strengths import shares
 
@@ -100,7 +101,7 @@ def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RE
     unsolved = (not rows.converged) + (not cols.converged)
     point = replace(point, cols=cols.x, steps=rows.steps + cols.steps, unsolved=unsolved)
     point = draw_precisions(sides, prior, point, rng)
-    match = match_of(likelihood, sides, point)
+    match = match_of(likelihood, sides, point, seen)
     noise = likelihood.draw(point.noise, match, seen, rng)
     return replace(
         point,
@@ -112,13 +113,22 @@ def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RE
     )
 
 
-def match_of(likelihood: Likelihood, sides: Sides, point: Point) -> Match:
-    """How a point matches the observed entries."""
+def match_of(
+    likelihood: Likelihood, sides: Sides, point: Point, seen: Weighting | None = None
+) -> Match:
+    """How a point matches the observed entries, weighted as they were seen."""
     rows, at = sides[0].entries, ends(sides, point)
     if likelihood.is_plain:
-        return Match(rows, rows.backend.squared_error(rows, *at))
+        return Match(rows, np.nan if seen is None else squared_error(sides, point, seen))
     y = rows.backend.entry_products(rows, *at)
     return Match(rows, moments=lambda: (y, np.zeros_like(y)))
+
+
+def squared_error(sides: Sides, point: Point, seen: Weighting) -> float:
+    """‖Ω∘(M − UVᵀ)‖², entries weighted, zeros included."""
+    (entries, weights), at = sides[0].seen(seen), ends(sides, point)
+    found = entries.backend.squared_error(entries, *at, weights)
+    return found + (seen.zeros * all_squares(*at) if seen.zeros else 0.0)
 
 
 def draw_factors(
@@ -131,6 +141,8 @@ def draw_factors(
     prior, backend, tau = side.prior, side.backend, seen.tau
     entries, weights = side.seen(seen)
     G, h = backend.gram_and_sums(entries, partner, weights)
+    if seen.zeros:
+        G += seen.zeros * pack((partner.T @ partner)[None])[0]
     if point.biased:
         G, h, _ = less_bias(G, h, 0.0)
     if prior.is_diagonal:

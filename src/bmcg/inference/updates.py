@@ -94,7 +94,7 @@ def update_factors(
     max_steps : int
     """
     entries, weights = side.seen(weighting)
-    found, tau = design.sums(entries, other, biased, weights), weighting.tau
+    found, tau = design.sums(entries, other, biased, weights, weighting.zeros), weighting.tau
     system = mean_system(found.grams, tau, lam, side.prior)
     rhs = np.zeros((side.prior.n_nodes, len(lam)))
     rhs[: entries.n] = tau * found.targets
@@ -115,7 +115,7 @@ def quadratic_form(prior: SidePrior, X: Array) -> Array:
 def expected_squared_error(
     side: Side, update: FactorUpdate, other: Factors, biased: bool = False
 ) -> float:
-    """⟨‖Ω∘(M − UVᵀ)‖²⟩, entries weighted, from the side updated last.
+    """⟨‖Ω∘(M − UVᵀ)‖²⟩, entries weighted, zeros included, from the side updated last.
 
     The expanded square loses digits once the noise is small against the data. It is never
     below the residual of the means, which is summed directly where digits are few.
@@ -128,7 +128,10 @@ def expected_squared_error(
         return expanded
     entries, weights = side.seen(update.weighting)
     means = design.as_own(U, biased).rows, design.as_partner(other, biased).rows
-    return max(expanded, side.backend.squared_error(entries, *means, weights))
+    direct = side.backend.squared_error(entries, *means, weights)
+    if update.weighting.zeros:
+        direct += update.weighting.zeros * design.all_squares(*means)
+    return max(expanded, direct)
 
 
 def update_lambda(prior: Prior, state: State) -> State:

@@ -4,12 +4,15 @@ from .base import Drawn, Likelihood, Match, Noise, Own, Weighting
 from .gaussian import Gaussian
 from .student import Student
 from .uneven import Uneven
+from .weak_zero import WeakZero
 
 LIKELIHOODS = ("gaussian", "student")
 
 
 def likelihood_of(title: str) -> Likelihood:
     """The likelihood of a name; noise of each row or column has the side after it."""
+    if title.startswith(WeakZero.name):
+        return WeakZero.of_title(title)
     made: dict[str, Likelihood] = {
         "gaussian": Gaussian(),
         "gaussian rows": Uneven(side="rows"),
@@ -29,6 +32,7 @@ __all__ = [
     "Own",
     "Student",
     "Uneven",
+    "WeakZero",
     "Weighting",
     "likelihood_of",
 ]

@@ -61,11 +61,14 @@ class Weighting(NamedTuple):
         w, in row order; None where all are one.
     targets : ndarray of shape (n_observed,) or None
         t, in row order; None for the observed values.
+    zeros : float
+        Weight of a zero that stands at every pair of a row and a column, observed or not.
     """
 
     tau: float
     weights: Array | None = None
     targets: Array | None = None
+    zeros: float = 0.0
 
 
 @dataclass

@@ -46,7 +46,7 @@ class Gaussian:
         """Every entry alike: one scalar, and the values as they are."""
         return Weighting(float(noise.tau.mean))
 
-    def update_tau(self, n_observed: int, squared_error: float) -> Gamma:
+    def update_tau(self, n_observed: float, squared_error: float) -> Gamma:
         """q(τ): equations (43) and (44)."""
         return Gamma(np.asarray(self.a0 + n_observed / 2), np.asarray(self.b0 + squared_error / 2))
 
