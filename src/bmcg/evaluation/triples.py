@@ -40,19 +40,21 @@ class OnTriples(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Labels that a fold has never seen are predicted as what the model expects of any row or
+    Folds are runs of lines unless they are shuffled: lines sorted by row would hold whole rows
+    out. Labels that a fold has never seen are predicted as what the model expects of any row or
     column; of methods that cannot, as the mean of the values.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.model_selection import KFold, cross_val_score
     >>> from bmcg import BMCG
     >>> from bmcg.datasets import random_low_rank
     >>> from bmcg.evaluation import OnTriples
     >>> seen = random_low_rank(2, 0.8, shape=(30, 20)).observations
     >>> pairs = pd.DataFrame({"user": seen.row_indices, "item": seen.col_indices})
-    >>> score = cross_val_score(OnTriples(BMCG(random_state=0)), pairs, seen.values, cv=3)
+    >>> folds = KFold(3, shuffle=True, random_state=0)
+    >>> score = cross_val_score(OnTriples(BMCG(random_state=0)), pairs, seen.values, cv=folds)
     >>> bool(score.mean() > 0.5)
     True
     """
