@@ -13,13 +13,17 @@ from bmcg.baselines.alternating import (
     alternate,
     correction,
     least_squares,
-    negative_gradient,
     precision_penalty,
     sides,
 )
 from bmcg.baselines.grals import weighted_precision
 
 from .planted import laplacian, observe, random_graph, smooth_matrix
+
+
+def negative_gradient(fit, penalty, Y):
+    """−∂/∂Y of the objective at coordinates Y."""
+    return penalty.lift(fit.pull(penalty.lift(Y))[0]) - penalty.apply(Y)
 
 
 def dense_objective(observations, A, B, U, V):

@@ -58,6 +58,12 @@ def test_residuals_never_rise(seed):
     assert residual[-1] < 1e-3 * residual[0]
 
 
+def test_a_linear_system_that_runs_out_of_steps_is_told():
+    _, problem, _, _ = small_problem(0, 20, 15)
+    with pytest.warns(RuntimeWarning, match="the last linear system of ADMM ran out of"):
+        solve(problem, Weights(1.0, 0.05, 0.1), None, None, max_iter=3, tol=0.0, cg_tol=0.0)
+
+
 def test_the_penalty_changes_the_path_but_not_the_solution():
     _, problem, _, _ = small_problem(1, 12, 10)
     weights = Weights(1.0, 0.05, 0.1)

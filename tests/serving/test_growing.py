@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from bmcg import BMCG, Observations, load_model
 from bmcg.graphs import chain_graph
@@ -80,6 +81,22 @@ def test_labels_of_newcomers_come_after_those_that_were_fitted(model):
         assert sorted(labels.values[count:]) == sorted(set(labels.values) - set(old.values))
     assert len(grown.observations_) == len(LINES)
     assert len(grown.recommend("u55", n=100)) == N - (LINES["user"] == "u55").sum()
+
+
+def test_an_update_whose_warning_is_an_error_leaves_one_model():
+    X = np.random.default_rng(0).normal(size=(9, 7))
+    model = BMCG(random_state=0, n_jobs=1, rank=2, max_sweeps=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X[:8])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        with pytest.raises(ConvergenceWarning):
+            model.update(np.vstack((np.full((8, 7), np.nan), X[8:])))
+    # Traces, shape, observations and factors are those of one fit: here, of the update.
+    assert model.selection_.holds == "the update"
+    assert model.shape_ == (9, 7) == model.observations_.shape
+    assert len(model.fitted_.rows.factors.mean) == 9
 
 
 def test_an_update_in_two_steps_ends_where_one_step_ends(model):

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from ..linalg.cg import conjugate_gradient
+from ..linalg import cg
 
 Array = NDArray[np.float64]
 
@@ -140,7 +140,8 @@ def solve(
     while len(objective) < max_iter and not converged:
         P, s, Q = shrink(Y - W, 1.0 / rho, basis)
         X, basis = (P * s) @ Q.T, Q
-        Y_next = _smooth(problem, weights, rho, diagonal, X + W, Y, cg_tol)
+        smooth = _smooth(problem, weights, rho, diagonal, X + W, Y, cg_tol)
+        Y_next = smooth.x
         gap = X - Y_next
         moved = float(np.linalg.norm(Y_next - Y))
         broken = float(np.linalg.norm(gap))
@@ -149,6 +150,8 @@ def solve(
         objective.append(problem.objective(P, s, Q, weights))
         residual.append(rho * (moved**2 + broken**2))
         converged = max(moved, broken) <= tol * float(np.linalg.norm(Y))
+    # Earlier solves are only steps on the way here.
+    smooth.told("the last linear system of ADMM", "lower the weights of the graphs, or penalty")
     return Solution(P, s, Q, Y, W * rho, objective, residual, converged)
 
 
@@ -171,13 +174,13 @@ def _smooth(
     target: Array,
     start: Array,
     tol: float,
-) -> Array:
+) -> cg.Solution:
     """argmin_Y of fit, smoothness and ½ρ‖Y − target‖²."""
     rhs = rho * target
     rhs[problem.rows, problem.cols] += 2.0 * weights.fit * problem.values
     L_r, L_c = problem.row_laplacian, problem.col_laplacian
     if not (weights.row and L_r is not None) and not (weights.col and L_c is not None):
-        return rhs / diagonal
+        return cg.Solution(rhs / diagonal, 1, 0.0, 0.0, True)
 
     def apply(Y: Array) -> Array:
         out = rho * Y
@@ -188,9 +191,9 @@ def _smooth(
             out += 2.0 * weights.col * (Y @ L_c)
         return out
 
-    return conjugate_gradient(
+    return cg.conjugate_gradient(
         apply, rhs, start=start, precondition=lambda R: R / diagonal, residual_tol=tol
-    ).x
+    )
 
 
 def shrink(Y: Array, threshold: float, basis: Array | None = None) -> tuple[Array, Array, Array]:

@@ -215,10 +215,5 @@ def correction(fit: MatrixFree, penalty: Penalty, descent: Array, cg_steps: int)
     return conjugate_gradient(apply, descent, max_steps=cg_steps).x
 
 
-def negative_gradient(fit: MatrixFree, penalty: Penalty, Y: Array) -> Array:
-    """−∂/∂Y of the objective at coordinates Y, shape (n, k)."""
-    return penalty.lift(fit.pull(penalty.lift(Y))[0]) - penalty.apply(Y)
-
-
 def _inner(X: Array, Y: Array) -> float:
     return float(np.einsum("ij,ij->", X, Y))

@@ -68,19 +68,13 @@ def random_low_rank(
         row_graph = observed_value_graph(entries, _N_NEIGHBORS)
         col_graph = observed_value_graph(transposed(entries), _N_NEIGHBORS)
         seen = "the observed entries alone"
-    return complete_dataset(
-        f"random-low-rank-{rank}",
-        truth,
-        mask,
-        measured=measured,
-        row_graph=row_graph,
-        col_graph=col_graph,
-        provenance=(
-            f"Generated, {m} x {n}, rank {rank}, i.i.d. factors, {_conditions(observed, snr_db)}, "
-            f"seed {seed}. Graphs: 10 nearest neighbours in {seen}."
-        ),
-        licence=_LICENCE,
+    provenance = (
+        f"Generated, {m} x {n}, rank {rank}, i.i.d. factors, {_conditions(observed, snr_db)}, "
+        f"seed {seed}. Graphs: 10 nearest neighbours in {seen}."
     )
+    given = {"measured": measured, "row_graph": row_graph, "col_graph": col_graph}
+    name = f"random-low-rank-{rank}"
+    return complete_dataset(name, truth, mask, **given, provenance=provenance, licence=_LICENCE)
 
 
 def graph_low_rank(

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from ..backends import Backend, count_jobs, open_backend
 from ..callbacks import CallbackSupport, SweepTasks
@@ -26,7 +25,7 @@ from ..checks import (
 )
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
 from ..inference.chain import Diagnostics
-from ..inference.families import FAMILIES, Family
+from ..inference.families import FAMILIES, Family, posterior_of
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
 from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
@@ -40,6 +39,7 @@ from ..observations import Observations
 from ..posterior import Posterior
 from ..progress import fit_progress
 from ..serving import ServingModel
+from .ending import warn_of_end
 from .equal import equal_words, size_if_equal
 from .sides import SideSpec, side_spec
 from .values import check_likelihood
@@ -124,7 +124,7 @@ class FittingModel(CallbackSupport, ServingModel):
         # Nothing is set before the fit stands: what fails leaves the model as it was.
         self._adopt(observations, family, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
-        self._warn(fit, advice)
+        warn_of_end(fit, self.stop_reason_, self.max_sweeps, advice)
         equal = equal_words(observations.values)
         if equal is not None:
             warnings.warn(equal, UserWarning, stacklevel=user_level())
@@ -157,12 +157,13 @@ class FittingModel(CallbackSupport, ServingModel):
         family: Family = "joint" if featured else "column"
         if self.posterior != "auto":
             family = self.posterior
-        if family == "column" and featured:
+        kind = posterior_of(family)
+        if featured and not kind.takes_features:
             raise ValueError(
                 'posterior="column" has no room for features, whose weights tie the columns\' '
                 'rows together: use posterior="auto", "row" or "joint"'
             )
-        if family == "column" and self.storage != "float64":
+        if self.storage != "float64" and not kind.stores_moments:
             raise ValueError(
                 f"storage={self.storage!r} does nothing for the column posterior, which stores no "
                 'second moments: use storage="float64", or posterior="row" or "joint"'
@@ -255,9 +256,9 @@ class FittingModel(CallbackSupport, ServingModel):
             isinstance(self.random_state, numbers.Integral),
         )
 
-    def _resume(
+    def _go_on(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
-    ) -> Posterior:
+    ) -> None:
         family = self.posterior_
         settings = self._settings(observations, family, False)
         progress = fit_progress(self.max_sweeps, self.verbose)
@@ -271,10 +272,10 @@ class FittingModel(CallbackSupport, ServingModel):
             )
             fitted = self._posterior(fit, family, observations, backend)
         weights = self.graph_weights_
-        self._describe(fit, Selection("the update", self.selection_.verdicts))
+        selection = Selection("the update", self.selection_.verdicts)
+        self._adopt(observations, family, fit, fitted, selection)
         self.graph_weights_ = weights
-        self._warn(fit)
-        return fitted
+        warn_of_end(fit, self.stop_reason_, self.max_sweeps)
 
     def _settings(self, observations: Observations, kind: Kind, learn: bool) -> Settings:
         return Settings(
@@ -353,29 +354,6 @@ class FittingModel(CallbackSupport, ServingModel):
         self.engines_ = (fit.rows.side.engine.name, fit.cols.side.engine.name)
         ends = ("converged", "interrupted", "stopped")
         self.stop_reason_ = next((end for end in ends if getattr(fit, end)), "max_sweeps")
-
-    def _warn(self, fit: Fit, advice: str = "") -> None:
-        said = []
-        if fit.interrupted:
-            said.append(
-                f"interrupted after {len(fit.trace)} sweeps: the model holds the last of them"
-                f"{advice}"
-            )
-        elif fit.diagnostics is not None:
-            said += [] if fit.converged else [fit.diagnostics.sentence]
-        elif self.stop_reason_ == "max_sweeps":
-            said.append(
-                f"stopped at max_sweeps={self.max_sweeps} before the bound settled; "
-                f"predictions are usable, more sweeps may improve them{advice}"
-            )
-        if fit.unsolved:
-            said.append(
-                f"{fit.unsolved} of the solves in the last sweep ran out of steps "
-                f"(solve_steps_[-1]={fit.steps[-1]}): factors or variances are less accurate than "
-                "they should be; a larger ridge, or graphs of less uneven weights, would help"
-            )
-        for words in said:
-            warnings.warn(words, ConvergenceWarning, stacklevel=user_level())
 
     def _mean(self, i: NDArray[np.intp], j: NDArray[np.intp], include_noise: bool = True) -> Array:
         return self.fitted_.mean(i, j, include_noise)

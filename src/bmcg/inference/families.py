@@ -67,11 +67,14 @@ class Posterior:
         Whether variances, and so the bound, come from the engine; else the prior's alone do.
     ties_rows : bool
         Whether it keeps the correlation of rows with the weights of their features.
+    takes_features, stores_moments : bool
+        Whether it has room for features; whether second moments are stored while they are summed.
     """
 
     kind: type[Diagonal] | type[Blocks]
     uses_engine: bool
     ties_rows: bool
+    takes_features, stores_moments = True, True
 
     def covariance(
         self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None
@@ -103,6 +106,7 @@ class Column(Posterior):
 
     kind = Diagonal
     uses_engine, ties_rows = True, False
+    takes_features, stores_moments = False, False
 
     def covariance(
         self, engine: VarianceEngine, system: MeanSystem, draws: Array | None = None

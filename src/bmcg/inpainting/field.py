@@ -20,6 +20,8 @@ Bool = NDArray[np.bool_]
 RATIOS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 # A grid this small is where coarse-to-fine starts begin.
 COARSEST = 32
+# Share of its first residual that a solve may leave without a word: no pixel shows less.
+VISIBLE = 1e-3
 
 
 def bending(shape: tuple[int, int]) -> sp.csr_array:
@@ -70,6 +72,8 @@ def smooth_field(
         residual_tol=1e-7,
         max_steps=max_steps,
     )
+    if solution.residual > VISIBLE:
+        solution.told("the smooth surface of a picture", "it is usable, but not its smoothest")
     return solution.x.reshape(values.shape) + level
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend, default_backend
+from ..caller import user_level
 
 Array = NDArray[np.float64]
 Operator = Callable[[Array], Array]
@@ -37,6 +39,17 @@ class Solution:
     gain: float
     residual: float
     converged: bool
+
+    def told(self, what: str, way_out: str) -> Solution:
+        """This, with a warning where it ran out of steps: what it is of, and what would help."""
+        if not self.converged:
+            warnings.warn(
+                f"{what} ran out of {self.steps} steps of conjugate gradients at a relative "
+                f"residual of {self.residual:.1e}: {way_out}",
+                RuntimeWarning,
+                stacklevel=user_level(),
+            )
+        return self
 
 
 def conjugate_gradient(
@@ -90,25 +103,27 @@ def conjugate_gradient(
     whole = rz if start is None or gain_tol > 0 else on.inner(rhs, precondition(rhs), systems)
     scale = np.maximum(whole, np.finfo(float).tiny)
     p, gain, steps = z.copy(), 0.0, 0
-    q = None if remainder is None else r + remainder(z)
+    q = apply(p) if remainder is None else r + remainder(z)
     small = bool(np.all(rz <= residual_tol**2 * scale))
     while not small and steps < max_steps:
-        if remainder is None or q is None:
-            q = apply(p)
-        curvature = on.inner(p, q, systems)
-        alpha = np.where(curvature > 0, rz / np.where(curvature > 0, curvature, 1.0), 0.0)
+        alpha = _ratio(rz, on.inner(p, q, systems))
         on.advance(x, r, p, q, alpha)
         step_gain = 0.5 * float(np.sum(alpha * rz))
-        gain += step_gain
-        steps += 1
+        gain, steps = gain + step_gain, steps + 1
         z = precondition(r)
-        rz_next = on.inner(r, z, systems)
-        small = bool(np.all(rz_next <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
-        beta = np.where(rz > 0, rz_next / np.where(rz > 0, rz, 1.0), 0.0)
-        rz = rz_next
-        if small:
+        rz, before = on.inner(r, z, systems), rz
+        small = bool(np.all(rz <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
+        if small or steps == max_steps:
             break
+        beta = _ratio(rz, before)
         on.redirect(p, z, beta)
-        if remainder is not None:
+        if remainder is None:
+            q = apply(p)
+        else:
             on.redirect(q, remainder(z), beta, r)
     return Solution(x, steps, gain, float(np.sqrt(np.max(rz / scale))), small)
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """a / b where b is positive, else zero: a system that is solved stands still."""
+    return np.where(b > 0, a / np.where(b > 0, b, 1.0), 0.0)

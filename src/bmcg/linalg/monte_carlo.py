@@ -10,7 +10,6 @@ of Q and a fit converges as it would with exact variances.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend
-from ..caller import user_level
 from ..graphs.precision import Precision
 from .cg import Operator, Solution, conjugate_gradient
 from .lanczos import LANCZOS_STEPS, lanczos_log
@@ -34,6 +32,8 @@ BATCH = 4_000_000
 MAX_STEPS = 1000
 # Engines that solve no better than this do so in single precision: half the memory to pass over.
 SINGLE_TOL = 1e-3
+# Of a solve whose draws go to a user.
+FOR_USERS = "draws along a graph", "raise ridge for a better condition"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class MonteCarloEngine:
         Estimates of variances may share the noise between components; draws of all of them
         together must be `independent`. The noise is the same in every call.
         """
-        return _heard(self._solve_columns(prior, D, lam, n_samples, independent)).x
+        return self._solve_columns(prior, D, lam, n_samples, independent).told(*FOR_USERS).x
 
     def _solve_columns(
         self,
@@ -195,7 +195,7 @@ class MonteCarloEngine:
 
     def draw_blocks(self, system: MeanSystem) -> Array:
         """Draws of N(0, Q⁻¹) over all nodes, shape (n + p, k, s); the same noise in every call."""
-        return _heard(self._solve_blocks(system)).x
+        return self._solve_blocks(system).told(*FOR_USERS).x
 
     def _solve_blocks(self, system: MeanSystem, start: Array | None = None) -> Solution:
         """Those draws with how their solve ended; earlier draws are a warm start."""
@@ -234,18 +234,6 @@ class MonteCarloEngine:
 def _worst(ends: list[Solution]) -> Solution | None:
     """Of several solves the one that did worst."""
     return max(ends, key=lambda end: (not end.converged, end.steps)) if ends else None
-
-
-def _heard(found: Solution) -> Solution:
-    """A solve whose draws go to a user, who hears of it where it did not converge."""
-    if not found.converged:
-        warnings.warn(
-            f"draws along a graph ran out of {found.steps} steps of conjugate gradients at a "
-            f"relative residual of {found.residual:.1e}: raise ridge for a better condition",
-            RuntimeWarning,
-            stacklevel=user_level(),
-        )
-    return found
 
 
 def _column_estimate(prior: SidePrior, D: Array, lam: Array, z: Array) -> Array:

@@ -67,20 +67,7 @@ class ServingModel(UpdatingModel):
         """
         check_is_fitted(self, "fitted_")
         _check_request(n, score, width)
-        if self.fitted_.ignorance:
-            warnings.warn(
-                "the model was fitted on values that are all equal: its lists are in no order; add "
-                "a sample of entries that were not observed as zeros, or use values that differ",
-                UserWarning,
-                stacklevel=user_level(),
-            )
-        if self.fitted_.units is not None:
-            warnings.warn(
-                "columns of this model have units of their own: its lists compare numbers of "
-                "different units, unless all candidates have one",
-                UserWarning,
-                stacklevel=user_level(),
-            )
+        _warn_of_lists(self.fitted_)
         m, n_cols = self.shape_
         i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
         seen = self.seen_.of(i) if exclude_observed else None
@@ -94,15 +81,10 @@ class ServingModel(UpdatingModel):
             where, best = best_columns(self.fitted_, i, int(n), seen, score, width, backend, chosen)
         at, rank = np.nonzero(where >= 0)
         r, c = i[at], where[at, rank]
+        mean = self.fitted_.mean(r, c, include_noise)
         std = np.sqrt(self.fitted_.variance(r, c, include_noise))
-        return Recommendations(
-            _named(r, self.row_labels_),
-            _named(c, self.col_labels_),
-            rank + 1,
-            self.fitted_.mean(r, c, include_noise),
-            std,
-            best[at, rank],
-        )
+        names = _named(r, self.row_labels_), _named(c, self.col_labels_)
+        return Recommendations(*names, rank + 1, mean, std, best[at, rank])
 
     def fold_in(
         self,
@@ -181,6 +163,23 @@ class ServingModel(UpdatingModel):
 
 def _named(at: NDArray[np.intp], labels: Labels | None) -> NDArray[Any]:
     return at if labels is None else labels.values[at]
+
+
+def _warn_of_lists(fitted: Posterior) -> None:
+    """Where an order would mean little."""
+    said = []
+    if fitted.ignorance:
+        said.append(
+            "the model was fitted on values that are all equal: its lists are in no order; add "
+            "a sample of entries that were not observed as zeros, or use values that differ"
+        )
+    if fitted.units is not None:
+        said.append(
+            "columns of this model have units of their own: its lists compare numbers of "
+            "different units, unless all candidates have one"
+        )
+    for words in said:
+        warnings.warn(words, UserWarning, stacklevel=user_level())
 
 
 def _check_request(n: Any, score: Any, width: Any) -> None:

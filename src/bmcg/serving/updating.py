@@ -109,8 +109,7 @@ class UpdatingModel(MatrixCompleter):
             as_input, (posterior.rows, posterior.cols)
         )
         start = replace(posterior.start(), strengths=(row_strengths, col_strengths))
-        self.fitted_ = self._resume(together, rows, cols, start)
-        self._remember(together)
+        self._go_on(together, rows, cols, start)
         return self
 
     def _fitted_observations(self, given: Any) -> Observations:
@@ -217,9 +216,10 @@ class UpdatingModel(MatrixCompleter):
         used = [strength for strength in graphs if strength > 0]
         return float(np.mean(used)) if used else float(not graphs)
 
-    def _resume(
+    def _go_on(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
-    ) -> Posterior:
+    ) -> None:
+        """Become the model of a fit that goes on from a start."""
         raise NotImplementedError
 
     def _remember(self, observations: Observations) -> None:
