@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
 
 import numpy as np
 import pytest
@@ -22,8 +24,25 @@ OPERATIONS = sorted(
 )
 # What is checked here: every operation of the protocol but these, which have tests of their own.
 ELSEWHERE = {"random", "map"}
-BACKENDS = {"one thread": lambda: NumbaBackend(1), "three threads": lambda: NumbaBackend(3)}
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+# "cuda" to hold the GPU to the same truth.
+DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")
 M, N = 37, 23
+
+
+def torch_backend(**options):
+    from bmcg.backends.torch.backend import TorchBackend
+
+    return TorchBackend(DEVICE, **options)
+
+
+BACKENDS = {
+    "one thread": lambda: NumbaBackend(1),
+    "three threads": lambda: NumbaBackend(3),
+    "torch, double": lambda: torch_backend(single=False),
+    "torch, single": lambda: torch_backend(single=True),
+    "torch, streamed": lambda: torch_backend(single=False, stream=True),
+}
 
 
 def rows_on(backend, seed=0, density=0.4, m=M, n=N):
@@ -81,8 +100,17 @@ def calls(name, k, density, kind):
 
 def outcome(backend, name, arguments):
     """What an operation returns, and the arrays that it may have written to."""
+    if backend.name == "torch":
+        arguments = [backend.array(x) if _is_float_array(x) else x for x in arguments]
     found = getattr(backend, name)(*arguments)
-    return found if found is not None else arguments[:2]
+    if found is not None:
+        return found
+    first = int(isinstance(arguments[0], SparseRows))
+    return tuple(arguments[first:2])
+
+
+def _is_float_array(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
 def test_no_operation_is_left_to_the_reference():
@@ -105,7 +133,10 @@ def checked(name):
 def test_the_operation_is_that_of_the_reference(name, kind, k, backend, monkeypatch):
     monkeypatch.setattr(threads, "EVEN_WORK", 200)  # several chunks of so few numbers
     monkeypatch.setattr(threads.chunk_bounds, "__defaults__", (500,))
-    tol = 1e-9 if kind is np.float64 else 2e-4
+    if "torch" in backend and not HAS_TORCH:
+        pytest.skip("needs PyTorch: pip install 'bmcg[gpu]'")
+    single = backend == "torch, single"
+    tol = 1e-9 if kind is np.float64 and not single else 1e-3 if single else 2e-4
     for density in (0.02, 0.5, 1.0):
         fast, plain = BACKENDS[backend](), Backend()
         made = calls(name, k, density, kind)
@@ -115,10 +146,9 @@ def test_the_operation_is_that_of_the_reference(name, kind, k, backend, monkeypa
             got, want = outcome(fast, name, mine), outcome(plain, name, other)
             both = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
             for a, b in both:
-                if isinstance(a, SparseRows):
-                    a, b = mine[1], other[1]
-                np.testing.assert_allclose(a, b, rtol=tol, atol=tol, equal_nan=True)
-                assert np.asarray(a).dtype == np.asarray(b).dtype
+                size = max(1.0, np.abs(b).max(initial=0.0)) if single else 1.0
+                np.testing.assert_allclose(a, b, rtol=tol, atol=tol * size, equal_nan=True)
+                assert single or np.asarray(a).dtype == np.asarray(b).dtype
         fast.close()
 
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from .base import Backend, SparseRows
+from .base import Backend, SparseRows, host
 from .numba.backend import NumbaBackend, open_backend
 from .numba.threads import count_jobs
 
@@ -12,6 +12,7 @@ __all__ = [
     "SparseRows",
     "count_jobs",
     "default_backend",
+    "host",
     "open_backend",
 ]
 

@@ -72,8 +72,13 @@ class SparseRows:
         return float(np.einsum("p,p->", self.values, self.values))
 
 
+def host(x: Any) -> Array:
+    """An array of any back end as one of the host, in float64."""
+    return np.asarray(x, dtype=np.float64)
+
+
 class Random(Protocol):
-    """A stream of random numbers."""
+    """A stream of random numbers: arrays of the back end, but for a plain count of the host."""
 
     def standard_normal(self, shape: Any) -> Array:
         """Standard normal numbers."""
@@ -89,6 +94,20 @@ class Backend:
     """The operations. Ω_i are the entries of row i of a `SparseRows`, n rows of n_other columns."""
 
     name = "reference"
+
+    # Arrays, wherever the back end keeps them. Those it makes are its own; functions of NumPy take
+    # them and leave them there, and `host` brings one back.
+    def array(self, x: Any) -> Any:
+        """An array of the host as one of this back end."""
+        return x
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        """An array of zeros."""
+        return np.zeros(shape)
+
+    def scaled(self, values: Array, offset: float, scale: float) -> Any:
+        """(x − offset) / scale for values of the host."""
+        return (values - offset) / scale
 
     # Sums over the entries of each row.
     def row_sums(self, rows: SparseRows, S: Floats, weights: Weights = None) -> Array:

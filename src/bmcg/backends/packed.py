@@ -17,7 +17,7 @@ def pack(blocks: Array) -> Array:
 def unpack(packed: Array) -> Array:
     """The inverse of `pack`: (..., k(k+1)/2) to (..., k, k)."""
     k = packed_rank(packed.shape[-1])
-    out = np.empty((*packed.shape[:-1], k, k))
+    out = np.empty_like(packed, shape=(*packed.shape[:-1], k, k))
     r, s = np.tril_indices(k)
     out[..., r, s] = packed
     out[..., s, r] = packed

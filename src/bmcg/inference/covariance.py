@@ -154,7 +154,7 @@ class Diagonal:
         return type(self)(np.ascontiguousarray(self.array[:, keep]))
 
     def widen(self, extra: int, order: NDArray[np.intp]) -> Self:
-        return type(self)(np.hstack((self.array, np.zeros((len(self), extra)))).take(order, axis=1))
+        return type(self)(np.hstack((self.array, np.zeros_like(self.array, shape=(len(self), extra)))).take(order, axis=1))
 
     def followed_by(self, array: Array) -> Self:
         return type(self)(np.concatenate((self.array, array)))
@@ -225,7 +225,8 @@ class Blocks:
         r, s = np.tril_indices(k)
         # New components come between old ones, whose order stays: runs of entries move as one.
         at = place[r] * (place[r] + 1) // 2 + place[s]
-        out = type(self).zeros(len(self), k + extra)
+        width = (k + extra) * (k + extra + 1) // 2
+        out = type(self)(np.zeros_like(self.array, shape=(len(self), width)))
         cuts = np.flatnonzero(np.diff(at) != 1) + 1
         for first, stop in zip([0, *cuts], [*cuts, len(at)], strict=True):
             if stop > first:

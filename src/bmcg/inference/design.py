@@ -44,9 +44,9 @@ def with_constant(factors: Factors, at: int) -> Factors:
 
     `at` is the last position for the side that plays U, the last but one for V.
     """
-    k, n = factors.rank, len(factors.covariance)
+    k = factors.rank
     order = np.insert(np.arange(k), at, k)
-    mean = np.hstack((factors.rows, np.ones((n, 1)))).take(order, axis=1)
+    mean = np.hstack((factors.rows, _ones(factors.rows))).take(order, axis=1)
     energy = np.zeros((k + 1, k + 1))
     free = np.flatnonzero(order < k)
     energy[np.ix_(free, free)] = factors.energy
@@ -109,14 +109,19 @@ def all_squares(U: Array, V: Array) -> float:
 
 def own_rows(U: Array, biased: bool) -> Array:
     """Known rows as they meet the other side: U, or (U, b, 1)."""
-    return np.hstack((U, np.ones((len(U), 1)))) if biased else np.ascontiguousarray(U)
+    return np.hstack((U, _ones(U))) if biased else np.ascontiguousarray(U)
 
 
 def partner_rows(V: Array, biased: bool) -> Array:
     """Known rows as the other side meets them: V, or (V, 1, c)."""
     if not biased:
         return np.ascontiguousarray(V)
-    return np.hstack((V[:, :-1], np.ones((len(V), 1)), V[:, -1:]))
+    return np.hstack((V[:, :-1], _ones(V), V[:, -1:]))
+
+
+def _ones(X: Array) -> Array:
+    """A column of ones beside X."""
+    return np.ones_like(X, shape=(len(X), 1))
 
 
 def moments_of(state: State, entries: SparseRows) -> tuple[Array, Array]:

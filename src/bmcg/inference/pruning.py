@@ -46,8 +46,7 @@ def own_variance(state: State, cols: Side, V: FactorUpdate) -> Array:
     total = np.einsum("jr,jr->r", V.sums.grams[:, own], squares)[:k]
     means = np.ascontiguousarray(state.rows.rows[:, :k] ** 2)
     _, weights = cols.seen(V.weighting)
-    ones = np.ones(cols.n_observed) if weights is None else weights
-    sums = cols.backend.weighted_sums(cols.entries, means, ones)
+    sums = cols.backend.row_sums(cols.entries, means, weights)
     if V.weighting.zeros:
         sums += V.weighting.zeros * means.sum(axis=0)
     return total - np.einsum("jr,jr->r", sums, state.cols.rows[:, :k] ** 2)

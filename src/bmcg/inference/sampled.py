@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..backends import Backend
+from ..backends import Backend, host
 from ..backends.packed import outer_packed
 from ..likelihoods import Likelihood
 from ..linalg.engines import Analyses
@@ -135,7 +135,7 @@ class _Chains:
                 X[: len(old.mean), :shared] = old.mean[:, :shared]
                 if biased:
                     X[: len(old.mean), k] = old.mean[:, -1]
-            factors.append(X)
+            factors.append(side.backend.array(X))
         biases = np.ones(2) if biased else np.empty(0)
         lam, likelihood = np.ones(k), settings.prior.likelihood
         noise = likelihood.start(self.sides[0].entries, self.sides[1].entries.n)
@@ -161,11 +161,11 @@ class _Chains:
 
     def _fit(self, found: Outcome) -> Fit:
         point, diagnostics = found.point, found.diagnostics
-        state = summary(found.draws, point, self.settings.prior.likelihood)
+        state = summary(found.draws, point, self.settings.prior.likelihood, self.sides[0].backend)
         rows, cols = (
             finished(
                 side,
-                np.concatenate((factors.mean, X[len(factors.mean) :])),
+                np.concatenate((factors.mean, host(X[len(factors.mean) :]))),
                 np.empty((0, 0)),
                 side.prior,
                 point.side_lam(which),
@@ -193,26 +193,30 @@ class _Chains:
         )
 
 
-def summary(draws: Draws, last: Point, likelihood: Likelihood) -> State:
+def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend) -> State:
     """Moments of draws, rotated into the terms of the last of them.
 
     Shared components may turn from draw to draw without a change of any entry; an orthogonal
     rotation of (U, V) takes each draw as near the last point as it goes.
     """
-    k, m = len(last.lam), draws.rows.shape[1]
-    # The constants that biases meet are left out.
-    U, V = draws.rows[:, :, : k + last.biased], draws.cols
-    if last.biased:
-        V = np.concatenate((V[:, :, :k], V[:, :, k + 1 :]), axis=2)
-    target = np.concatenate((last.rows[:m, :k], last.cols[: V.shape[1], :k]))
-    turned = [_turned(np.concatenate(pair), target) for pair in zip(U, V, strict=True)]
-    rows, cols = (_moments([X[part] for X in turned]) for part in (slice(0, m), slice(m, None)))
+    k, sides = len(last.lam), (draws.rows, draws.cols)
+    points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
+    moments = [_Moments(X, backend) for X in points]
+    for pair in zip(*sides, strict=True):
+        # The constants that biases meet are left out.
+        own = [backend.array(X).astype(point.dtype) for X, point in zip(pair, points, strict=True)]
+        if last.biased:
+            own = [own[0][:, : k + 1], np.hstack((own[1][:, :k], own[1][:, k + 1 :]))]
+        turn = np.eye(own[0].shape[1])
+        turn[:k, :k] = _rotation(own, points, k)
+        for X, found in zip(own, moments, strict=True):
+            found.add(X @ turn)
     shape, inverse = 0.5 * (len(last.rows) + len(last.cols)), last.lam
     biases = [Gamma(np.ones(1), 1.0 / b) for b in last.biases.reshape(-1, 1)]
     noise = likelihood.summary(draws.tau, draws.own)
     return State(
-        rows,
-        cols,
+        moments[0].factors(len(draws)),
+        moments[1].factors(len(draws)),
         Gamma(np.full(k, shape), shape / inverse),
         noise.tau,
         last.squared_error,
@@ -222,20 +226,28 @@ def summary(draws: Draws, last: Point, likelihood: Likelihood) -> State:
     )
 
 
-def _turned(X: Array, target: Array) -> Array:
-    """X (n, K) with its first k components rotated towards the target (n, k)."""
-    X, k = X.astype(np.float64), target.shape[1]
-    left, _, right = np.linalg.svd(X[:, :k].T @ target)
-    X[:, :k] = X[:, :k] @ (left @ right)
-    return X
+def _rotation(own: list[Array], points: list[Array], k: int) -> Array:
+    """What takes the first k components nearest to those of the points, (k, k)."""
+    both = zip(own, points, strict=True)
+    left, _, right = np.linalg.svd(sum(host(X[:, :k].T @ point[:, :k]) for X, point in both))
+    return left @ right
 
 
-def _moments(draws: list[Array]) -> Factors:
-    """Means and covariances over draws (n, K)."""
-    n, k = draws[0].shape
-    mean = np.mean(draws, axis=0)
-    cov = np.zeros((n, k * (k + 1) // 2))
-    for X in draws:
-        cov += outer_packed(X - mean)
-    cov /= max(len(draws) - 1, 1)
-    return Factors(mean, Blocks(cov), np.nan, np.full((k, k), np.nan))
+class _Moments:
+    """Means and covariances over draws (n, K), summed as they come, around a point among them."""
+
+    def __init__(self, point: Array, backend: Backend) -> None:
+        n, k = point.shape
+        self.point, self.backend = point, backend
+        self.total, self.squares = np.zeros_like(point), backend.zeros((n, k * (k + 1) // 2))
+
+    def add(self, X: Array) -> None:
+        gap = np.ascontiguousarray(X - self.point)
+        self.total += gap
+        self.squares = self.backend.second_moments(gap, self.squares)
+
+    def factors(self, count: int) -> Factors:
+        """Of so many draws, on the host."""
+        k, mean = self.point.shape[1], self.point + self.total / count
+        cov = (self.squares - outer_packed(self.total / np.sqrt(count))) / max(count - 1, 1)
+        return Factors(host(mean), Blocks(host(cov)), np.nan, np.full((k, k), np.nan))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.base import Random
+from ..backends.base import Random, host
 from ..backends.packed import pack
 from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
@@ -94,7 +94,11 @@ Sides = tuple[Side, Side]
 def sweep(sides: Sides, prior: Prior, point: Point, rng: Random, tol: float = RESIDUAL) -> Point:
     """What the likelihood augments, U, V, λ, and what the likelihood has of its own, each once."""
     likelihood = prior.likelihood
-    seen = likelihood.draw_weighting(point.noise, match_of(likelihood, sides, point), rng)
+    # What the last sweep ended with; only what is asked about single entries needs more.
+    before = Match(sides[0].entries, point.squared_error)
+    if not likelihood.is_plain:
+        before = match_of(likelihood, sides, point)
+    seen = likelihood.draw_weighting(point.noise, before, rng)
     rows = draw_factors(sides, 0, point, seen, rng, tol)
     point = replace(point, rows=rows.x)
     cols = draw_factors(sides, 1, point, seen, rng, tol)
@@ -196,7 +200,7 @@ def energies(side: Side, X: Array, lam: Array) -> tuple[Array, float, float]:
     if side.features is not None:
         P = P - side.features.forward(np.ascontiguousarray(B))
     steps = (P[stack.heads] - P[stack.tails]) ** 2 @ lam
-    return stack.weights @ steps, float((P**2 @ lam).sum()), float((B**2 @ lam).sum())
+    return stack.weights @ host(steps), float((P**2 @ lam).sum()), float((B**2 @ lam).sum())
 
 
 def log_density(side: Side, parts: tuple[Array, float, float], k: int) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import host
 from .families import Family, posterior_of
 from .side import Strengths
 from .state import Factors, Gamma, State
@@ -65,15 +66,15 @@ class Snapshot:
             ("col", state.cols, self.cols),
         ):
             arrays |= {
-                f"{name}_mean": factors.mean,
-                f"{name}_cov": factors.cov,
+                f"{name}_mean": host(factors.mean),
+                f"{name}_cov": host(factors.cov),
                 f"{name}_log_det": np.array([factors.log_det]),
                 f"{name}_energy": factors.energy,
                 f"{name}_graphs": strengths.graphs,
                 f"{name}_scalars": np.array([strengths.ridge, strengths.beta]),
             }
             if factors.draws is not None:
-                arrays[f"{name}_draws"] = factors.draws
+                arrays[f"{name}_draws"] = np.asarray(factors.draws)
         return arrays
 
     @classmethod

@@ -52,7 +52,9 @@ def _random_factors(
     n, k = side.entries.n, rank + biased
     mean = np.zeros((side.prior.n_nodes, k))
     mean[:n, :rank] = max(rank, 1) ** -0.25 * rng.standard_normal((n, rank))
-    return Factors(mean, posterior_of(family).kind.zeros(n, k), np.nan, np.eye(k))
+    kind = posterior_of(family).kind
+    cov = kind(side.backend.zeros((n, kind.zeros(0, k).array.shape[1])))
+    return Factors(side.backend.array(mean), cov, np.nan, np.eye(k))
 
 
 def grow(state: State, rank: int, seed: int) -> State:

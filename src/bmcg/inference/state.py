@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,6 +118,17 @@ def side_lam(state: State, side: str) -> Gamma:
     if bias is None:
         return lam
     return Gamma(np.append(lam.shape, bias.shape), np.append(lam.rate, bias.rate))
+
+
+def moved(state: State, put: Callable[[Any], Array]) -> State:
+    """The state with its long arrays elsewhere: those of a back end, or of the host."""
+
+    def of(factors: Factors) -> Factors:
+        kept = type(factors.covariance)(put(factors.cov))  # type: ignore[call-arg]
+        draws = None if factors.draws is None else put(factors.draws)
+        return replace(factors, mean=put(factors.mean), covariance=kept, draws=draws)
+
+    return replace(state, rows=of(state.rows), cols=of(state.cols))
 
 
 def with_nodes(state: State, n_rows: int, n_cols: int) -> State:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import host
 from ..linalg.prior import GraphPrior
 from .side import Side, Strengths
 from .updates import FactorUpdate
@@ -126,7 +127,7 @@ def part_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
         between = nodes[stack.heads] + nodes[stack.tails]
     steps = (U[stack.heads] - U[stack.tails]) ** 2 + between
     ridge = float(((U**2 + nodes) @ lam).sum())
-    return Energies(_positive(stack.weights @ (steps @ lam)), ridge, 0.0, ())
+    return Energies(_positive(stack.weights @ host(steps @ lam)), ridge, 0.0, ())
 
 
 def _drawn_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
@@ -138,7 +139,7 @@ def _drawn_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
     for U, noise in _draws(side, update, lam):
         B = prior.feature_weights(U, noise)
         P = U[: stack.n] - prior.features.forward(np.ascontiguousarray(B))
-        graphs = stack.weights @ (((P[stack.heads] - P[stack.tails]) ** 2) @ lam)
+        graphs = stack.weights @ host(((P[stack.heads] - P[stack.tails]) ** 2) @ lam)
         parts.append((graphs, float(((P**2) @ lam).sum()), float(((B**2) @ lam).sum())))
         draws.append(U)
     graphs, ridge, weights = (np.mean(part, axis=0) for part in zip(*parts, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import host
 from ..likelihoods import Likelihood, Match, Weighting
 from ..linalg.cg import Solution
 from ..linalg.prior import SidePrior
@@ -96,7 +97,7 @@ def update_factors(
     entries, weights = side.seen(weighting)
     found, tau = design.sums(entries, other, biased, weights, weighting.zeros), weighting.tau
     system = mean_system(found.grams, tau, lam, side.prior)
-    rhs = np.zeros((side.prior.n_nodes, len(lam)))
+    rhs = np.zeros_like(found.targets, shape=(side.prior.n_nodes, len(lam)))
     rhs[: entries.n] = tau * found.targets
     mean, draws = (None, None) if old is None else (old.mean, old.draws)
     solution = system.solve(rhs, mean, gain_tol, max_steps)
@@ -108,7 +109,7 @@ def update_factors(
 
 def quadratic_form(prior: SidePrior, X: Array) -> Array:
     """Xᵀ K X for X (n + p, k), shape (k, k)."""
-    out = X.T @ prior.product(X)
+    out = host(X.T @ prior.product(X))
     return (out + out.T) / 2
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..backends import Backend, SparseRows
+from ..backends import Backend, SparseRows, host
 from ..linalg.engines import Analyses, choose_engine
 from ..linalg.prior import SidePrior, feature_map
 from ..observations import Observations
@@ -21,7 +22,7 @@ from .rotation import rotate
 from .side import Side
 from .snapshot import Snapshot
 from .start import grow, initial_state, with_noise
-from .state import State, side_lam, with_nodes
+from .state import State, moved, side_lam, with_nodes
 from .strengths import learn_strengths, shares
 from .updates import FactorUpdate, sweep
 
@@ -117,7 +118,7 @@ def make_side(
     entries = SparseRows(
         view.indptr,
         view.indices,
-        (view.values - offset) / scale,
+        backend.scaled(view.values, offset, scale),
         backend,
         storage=np.float32 if settings.single else np.float64,
     )
@@ -182,9 +183,10 @@ class _Loop:
         settings = self.settings
         if resume is not None:
             self.trace, self.ranks = list(resume.trace), list(resume.ranks)
-            state, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
+            given, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
         else:
-            state, self.may_grow = start or self._first_state(), start is None
+            given, self.may_grow = start, start is None
+        state = self._first_state() if given is None else moved(given, self.rows.backend.array)
         converged = interrupted = False
         try:
             for number in range(len(self.trace), settings.max_sweeps):
@@ -202,8 +204,11 @@ class _Loop:
 
     def _fit(self, converged: bool = False, interrupted: bool = False) -> Fit:
         assert self.swept is not None
+        snapshot = None if converged else self.snapshot
+        if snapshot is not None:
+            snapshot = replace(snapshot, state=moved(snapshot.state, host))
         return Fit(
-            self.swept,
+            moved(self.swept, host),
             self.offset,
             self.scale,
             tuple(self.trace),
@@ -213,7 +218,7 @@ class _Loop:
             self.stopped,
             finished(self.rows, self.swept.rows.mean, *self.made_from[0]),
             finished(self.cols, self.swept.cols.mean, *self.made_from[1]),
-            None if converged else self.snapshot,
+            snapshot,
             tuple(self.steps),
             self.unsolved,
         )
@@ -338,8 +343,8 @@ def finished(
     graphs, ridge = shares(side)
     share, weights, prior = float("nan"), np.empty((0, mean.shape[1])), side.prior
     if prior.features is not None:
-        weights = np.ascontiguousarray(prior.feature_weights(mean))
-        explained = prior.features.forward(weights)
+        own = np.ascontiguousarray(prior.feature_weights(mean))
+        weights, explained = host(own), prior.features.forward(own)
         share = float((explained**2).sum() / max((mean[: len(explained)] ** 2).sum(), 1e-300))
     return FittedSide(
         side,
@@ -350,7 +355,7 @@ def finished(
         ridge,
         share,
         weights,
-        data_precision,
+        host(data_precision),
         used,
         lam,
     )

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends import Backend
+from ..backends import Backend, host
 from ..backends.packed import pack, packed_diagonal, unpack
 from ..graphs.precision import Precision
 from . import dense
@@ -78,23 +78,25 @@ class ExactEngine:
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """From the inverse of L."""
         spread = self.columns(prior, np.zeros((prior.precision.n, 1)), np.ones(1))
+        assert spread.nodes is not None
         assert spread.edges is not None
-        return spread.cov[:, 0], spread.edges[:, 0]
+        return spread.nodes[:, 0], spread.edges[:, 0]
 
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """Of all components."""
         L = prior.precision
-        found = self._columns(L, D, lam)
-        own = found.diagonal
-        return Spread(own, np.asarray(found.logdet), own, _differences(L, own, found.between))
+        found = self._columns(L, host(D), lam)
+        own, cov = found.diagonal, self.backend.array(found.diagonal)
+        return Spread(cov, np.asarray(found.logdet), own, _differences(L, own, found.between))
 
     def blocks(self, system: MeanSystem, draws: Array | None = None) -> Spread:
         """Of all rows together."""
         L = system.prior.precision
-        found = self._blocks(L, unpack(system.data_blocks), system.lam)
+        found = self._blocks(L, unpack(host(system.data_blocks)), system.lam)
         cov = pack(found.diagonal)
         own = cov[:, packed_diagonal(len(system.lam))]
-        return Spread(cov, np.asarray(found.logdet), own, _differences(L, own, found.between))
+        edges = _differences(L, own, found.between)
+        return Spread(self.backend.array(cov), np.asarray(found.logdet), own, edges)
 
     def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
         raise NotImplementedError
@@ -149,10 +151,11 @@ class DenseEngine(ExactEngine):
                 f'{DENSE_UNKNOWNS}: use engine="auto" or lower rank'
             )
         noise = self.backend.random([self.seed, 1]).standard_normal((size, DENSE_DRAWS))
-        K, B = prior.product(np.eye(prior.n_nodes)), unpack(system.data_blocks)
+        on, B = self.backend.array, unpack(host(system.data_blocks))
+        K = host(prior.product(on(np.eye(prior.n_nodes))))
         found = dense.invert_blocks(K, B, lam)
-        z = dense.draw_joint(K, B, lam, noise)
-        return Spread(pack(found.diagonal), np.asarray(found.logdet), None, None, z)
+        z = dense.draw_joint(K, B, lam, host(noise))
+        return Spread(on(pack(found.diagonal)), np.asarray(found.logdet), None, None, on(z))
 
     def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
         return dense.invert_columns(L.toarray(), D, lam, (L.heads, L.tails))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends import Backend
+from ..backends import Backend, host
 from ..graphs.precision import Precision
 from .cg import Operator, Solution, conjugate_gradient
 from .lanczos import LANCZOS_STEPS, lanczos_log
@@ -92,13 +92,13 @@ class MonteCarloEngine:
         L = prior.precision
         bare = prior if isinstance(prior, GraphPrior) else prior.graph
         z = self.draw_columns(bare, np.zeros((L.n, 1)), np.ones(1), 4 * self.n_samples)[:, 0]
-        return (z**2).mean(axis=1), ((z[L.heads] - z[L.tails]) ** 2).mean(axis=1)
+        return host((z**2).mean(axis=1)), host(((z[L.heads] - z[L.tails]) ** 2).mean(axis=1))
 
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """diag (diag(D_r) + λ_r L)⁻¹ (n, k), the log-determinants (k,), the edges' spread."""
         L = prior.precision
-        var, log_det = np.empty(D.shape), np.empty(len(lam))
-        edges = np.empty((len(L.weights), len(lam)))
+        var, log_det = np.empty_like(D), np.empty(len(lam))
+        edges = np.empty_like(D, shape=(len(L.weights), len(lam)))
         step = max(1, BATCH // (len(D) * self.n_samples))
         shape = (len(D), len(lam), self.n_samples)
         warm = draws if draws is not None and draws.shape == shape else None
@@ -175,7 +175,10 @@ class MonteCarloEngine:
         pivot = D + prior.rows_diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
         apply, precondition = _column_operators(prior, D, lam, s)
-        terms = lanczos_log(apply, precondition, rhs, rhs.shape[1], steps).reshape(-1, s)
+        found = lanczos_log(
+            apply, precondition, rhs, rhs.shape[1], steps, backend=self.backend
+        )
+        terms = found.reshape(-1, s)
         return Estimate(
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)
         )

@@ -105,9 +105,9 @@ class MeanSystem:
     def preconditioner_noise(self, rng: Random, count: int) -> Array:
         """Vectors (n + p, k, count) made of random signs, with the preconditioner's covariance."""
         n, k = len(self.blocks), len(self.lam)
-        out = np.empty((self.prior.n_nodes, k, count))
         factor = self.prior.backend.cholesky_blocks(self.blocks)
         signs = np.sign(rng.random((n, k, count)) - 0.5)
+        out = np.empty_like(signs, shape=(self.prior.n_nodes, k, count))
         out[:n] = self.prior.backend.lower_products(factor, signs)
         core = self.prior.core
         if core is not None:

@@ -16,7 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ...backends import Backend
-from ...backends.base import Random
+from ...backends.base import Random, host
 
 Array = NDArray[np.float64]
 
@@ -103,7 +103,8 @@ def feature_core(
     root = scipy.linalg.cholesky(inner, lower=True) if len(h) else np.empty((0, 0))
     inverse = scipy.linalg.cho_solve((root, True), np.eye(len(h))) if len(h) else root
     log_det = np.log(own).sum() + np.log(h).sum() + 2.0 * np.log(np.diag(root)).sum()
-    return FeatureCore(own, V, h, inverse, float(log_det), backend)
+    parts = (backend.array(part) for part in (own, V, h, inverse))
+    return FeatureCore(*parts, float(log_det), backend)
 
 
 def _stiffest(explained: Callable[[Array], Array], p: int, count: int) -> tuple[Array, Array]:
@@ -112,8 +113,8 @@ def _stiffest(explained: Callable[[Array], Array], p: int, count: int) -> tuple[
         return np.empty((p, 0)), np.empty(0)
     V = np.linalg.qr(np.random.default_rng(0).standard_normal((p, count)))[0]
     for _ in range(POWER_STEPS):
-        V = np.linalg.qr(explained(V))[0]
-    H = V.T @ explained(V)
+        V = np.linalg.qr(host(explained(V)))[0]
+    H = V.T @ host(explained(V))
     h, Q = np.linalg.eigh((H + H.T) / 2)
     kept = h > 1e-8 * max(h[-1], np.finfo(float).tiny)
     return np.ascontiguousarray(V @ Q[:, kept]), h[kept]

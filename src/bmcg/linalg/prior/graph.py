@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...backends import Backend, SparseRows
@@ -51,10 +51,11 @@ class GraphPrior:
         """Whether no two nodes are tied."""
         return self.coupling is None
 
-    @property
+    @cached_property
     def rows_diagonal(self) -> Array:
         """diag K of the rows, shape (n,)."""
-        return self.precision.diagonal
+        own: Array = self.backend.array(self.precision.diagonal)
+        return own
 
     @property
     def node_diagonal(self) -> Array:
@@ -67,7 +68,7 @@ class GraphPrior:
 
     def product(self, X: Array, out: Array | None = None) -> Array:
         """K X for X (n_nodes, w), in X's precision, into `out` where given."""
-        own = self.precision.diagonal
+        own = self.rows_diagonal
         if self.coupling is None:
             return np.multiply(own[:, None].astype(X.dtype), X, out=out)
         return self.backend.affine_sums(self.coupling, X, own, X, out=out)
@@ -82,7 +83,17 @@ class GraphPrior:
         L = self.precision
         ridge = rng.standard_normal((L.n, count))
         edges = rng.standard_normal((len(L.weights), count))
-        return np.sqrt(L.ridge) * ridge + _incidence(L) @ edges
+        return np.sqrt(L.ridge) * ridge + self.backend.weighted_sums(self._incidence, edges)
+
+    @cached_property
+    def _incidence(self) -> SparseRows:
+        """B with L = B Bᵀ + ridge·I, n rows of n_edges columns."""
+        L, edge = self.precision, np.arange(len(self.precision.weights), dtype=np.int32)
+        root, ends = np.sqrt(L.weights), np.concatenate((L.heads, L.tails))
+        order = np.argsort(ends, kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(ends, minlength=L.n))))
+        indices, values = np.concatenate((edge, edge)), np.concatenate((root, -root))
+        return SparseRows(indptr.astype(np.int64), indices[order], values[order], self.backend)
 
 
 def graph_prior(
@@ -100,11 +111,3 @@ def off_diagonal(precision: Precision, backend: Backend) -> SparseRows | None:
     counts = np.diff(precision.indptr) - 1
     indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     return SparseRows(indptr, precision.indices[off], precision.data[off], backend)
-
-
-def _incidence(L: Precision) -> sp.csr_array:
-    """B with L = B Bᵀ + ridge·I, shape (n, n_edges)."""
-    root, edge = np.sqrt(L.weights), np.arange(len(L.weights))
-    data = np.concatenate((root, -root))
-    where = (np.concatenate((L.heads, L.tails)), np.concatenate((edge, edge)))
-    return sp.csr_array((data, where), shape=(L.n, len(edge)))

@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...backends.base import Random
+from ...backends.base import Random, host
 from .features import FeatureMap, FeaturePrior
 from .graph import GraphPrior
 
@@ -77,13 +77,14 @@ class IntegratedPrior(FeaturePrior):
         B = self._solve(self.features.backward(self.graph.product(X)))
         if noise is not None:
             B += scipy.linalg.solve_triangular(
-                self.root, noise, lower=True, trans="T", check_finite=False
+                self.root, host(noise), lower=True, trans="T", check_finite=False
             )
         return B
 
     def _solve(self, X: Array) -> Array:
         """A⁻¹ X for X (p, w)."""
-        return scipy.linalg.cho_solve((self.root, True), X, check_finite=False)
+        found = scipy.linalg.cho_solve((self.root, True), host(X), check_finite=False)
+        return self.backend.array(found)  # type: ignore[no-any-return]
 
 
 def integrated_prior(
@@ -100,4 +101,5 @@ def integrated_prior(
     # log|K| = log|L| + p log β − log|A|.
     log_det = graph.log_det + features.p * float(np.log(beta))
     log_det -= 2.0 * float(np.log(np.diag(root)).sum())
-    return IntegratedPrior(graph, features, beta, root, diagonal, log_det)
+    own = graph.backend.array(diagonal)
+    return IntegratedPrior(graph, features, beta, root, own, log_det)

@@ -9,6 +9,7 @@ once: exact for a posterior that keeps their correlation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,11 +59,16 @@ class NodesPrior(FeaturePrior):
         """K X for X (n + p, w), in X's precision."""
         F, n, out = self.features, self.graph.n_nodes, np.empty_like(X)
         U, B = X[:n], X[n:]
-        P = self.backend.affine_sums(F.by_node, B, np.ones(n), U, -1.0)
+        P = self.backend.affine_sums(F.by_node, B, self._ones, U, -1.0)
         Y = self.graph.product(P, out=out[:n])
         beta = np.full(F.p, self.beta)
         self.backend.affine_sums(F.by_feature, Y, beta, B, -1.0, out=out[n:])
         return out
+
+    @cached_property
+    def _ones(self) -> Array:
+        ones: Array = self.backend.array(np.ones(self.graph.n_nodes))
+        return ones
 
     def neighbours(self, X: Array) -> Array:
         """(K − diag K) X."""

@@ -1,0 +1,88 @@
+"""The Triton kernels do what plain PyTorch does: on a GPU, or else interpreted on the CPU."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'bmcg[gpu]'")
+DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
+
+from bmcg.backends import SparseRows  # noqa: E402
+from bmcg.backends.torch import blocks, entries, kernels, sums  # noqa: E402
+from bmcg.backends.torch.backend import TorchBackend  # noqa: E402
+
+
+@pytest.fixture
+def piece(monkeypatch):
+    """Rows of none, few and many entries; a long row is several segments."""
+    monkeypatch.setattr(entries, "SEGMENT", 40)
+    rng = np.random.default_rng(0)
+    counts = np.array([0, 3, 130, 1, 40, 41, 0, 97, 5])
+    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    n = int(indptr[-1])
+    backend = TorchBackend(DEVICE, single=True, kernels=False)
+    indices = rng.integers(0, 60, n).astype(np.int32)
+    rows = SparseRows(indptr, indices, rng.normal(size=n), backend)
+    return next(backend._pieces(rows))
+
+
+def on(x):
+    return torch.as_tensor(np.asarray(x, np.float32), device=DEVICE)
+
+
+def assert_close(a, b):
+    np.testing.assert_allclose(a.cpu(), b.cpu(), rtol=2e-5, atol=2e-5 * max(1.0, float(b.abs().max())))
+
+
+@pytest.mark.parametrize("k", [1, 18, 25, 34, 100, 130])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_grams_and_sums_of_uneven_rows(piece, k, weighted):
+    rng = np.random.default_rng(k)
+    F = on(rng.normal(size=(60, k)))
+    weights = on(rng.gamma(1.0, size=piece.size)) if weighted else None
+    found = []
+    for room in (kernels, sums):
+        G, h = on(np.full((piece.n, k * (k + 1) // 2), np.nan)), on(np.full((piece.n, k), np.nan))
+        room.gram_and_sums(piece, F, piece.values, weights, G, h)
+        found.append((G, h))
+    for a, b in zip(*found, strict=True):
+        assert_close(a, b)
+
+
+@pytest.mark.parametrize("width", [1, 33, 200])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_wide_and_narrow_rows(piece, width, weighted):
+    S = on(np.random.default_rng(0).normal(size=(60, width)))
+    weights = piece.values if weighted else None
+    found = [on(np.full((piece.n, width), np.nan)) for _ in range(2)]
+    for room, out in zip((kernels, sums), found, strict=True):
+        room.row_sums(piece, S, weights, out)
+    assert_close(*found)
+
+
+@pytest.mark.parametrize("k", [1, 16, 34])
+def test_products_and_errors_at_the_entries(piece, k):
+    rng = np.random.default_rng(k)
+    U, V, weights = (on(rng.normal(size=s)) for s in ((piece.n, k), (60, k), piece.size))
+    found = [on(np.full(piece.size, np.nan)) for _ in range(2)]
+    for room, out in zip((kernels, sums), found, strict=True):
+        room.entry_products(piece, U, V, out)
+    assert_close(*found)
+    for w in (None, weights):
+        assert_close(*(room.squared_error(piece, U, V, piece.values, w) for room in (kernels, sums)))
+
+
+@pytest.mark.parametrize("k", [1, 16, 33])
+def test_products_of_packed_blocks(k):
+    rng = np.random.default_rng(k)
+    P, X = on(rng.normal(size=(50, k * (k + 1) // 2))), on(rng.normal(size=(50, k)))
+    found = [torch.empty_like(X) for _ in range(2)]
+    kernels.block_product(P, X, found[0])
+    blocks.block_product(P, X, found[1])
+    assert_close(*found)
