@@ -164,6 +164,7 @@ def impute(
     max_sweeps: o.MaxSweeps = 500,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,
+    device: o.Device = "auto",
     verbose: o.Verbose = False,
     checkpoint: o.Checkpoint = None,
     resume: o.Resume = False,
@@ -225,6 +226,7 @@ def impute(
         "max_sweeps": max_sweeps,
         "random_state": seed,
         "n_jobs": jobs,
+        "device": device,
         "verbose": verbose,
     }
     with piped(files, format.value) as named:

@@ -298,6 +298,13 @@ Seed = Annotated[
 Jobs = Annotated[
     int | None, typer.Option(help="Threads; all cores by default.", show_default=False)
 ]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="Where the fit is done: cpu, cuda or one GPU such as cuda:1; auto takes a GPU for many "
+        "entries, where PyTorch (bmcg[gpu]) finds one.",
+    ),
+]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Show every sweep, also when piped.")
 ]

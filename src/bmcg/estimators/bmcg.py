@@ -86,6 +86,11 @@ class BMCG(FittingModel):
         any number of threads.
     n_jobs : int or None
         Threads; all cores by default.
+    device : {"auto", "cpu", "cuda", "cuda:1", ...}, default="auto"
+        Where the fit is done. A GPU needs PyTorch, the extra `bmcg[gpu]`; it stores in single
+        precision, sums in double, and a seed gives the same fit twice on the same kind of GPU.
+        "auto" takes one for "row", "joint" and "sampled" fits of five million entries or more. The
+        model is the same on any device.
     verbose : bool
         Show progress also when the output is not a terminal.
     checkpoint : path-like or None
@@ -172,6 +177,7 @@ class BMCG(FittingModel):
         value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str = "auto",
         verbose: bool = False,
         checkpoint: Any = None,
         resume: bool = False,
@@ -192,6 +198,7 @@ class BMCG(FittingModel):
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.resume = resume

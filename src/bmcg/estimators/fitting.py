@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends import Backend, count_jobs, open_backend
+from ..backends import Backend, count_jobs
+from ..backends.devices import Work, check_device, open_device
 from ..callbacks import CallbackSupport, SweepTasks
 from ..caller import user_level
 from ..checks import (
@@ -95,6 +96,7 @@ class FittingModel(CallbackSupport, ServingModel):
     value_range: Any
     random_state: Any
     n_jobs: int | None
+    device: str
     verbose: bool
     checkpoint: Any
     resume: bool
@@ -148,6 +150,7 @@ class FittingModel(CallbackSupport, ServingModel):
             check_number("ridge", self.ridge)
         check_number("tol", self.tol, allow_equal=True)
         count_jobs(self.n_jobs)
+        check_device(self.device)
 
     def _family(self, rows: SideSpec, cols: SideSpec) -> Kind:
         if self.posterior == "sampled":
@@ -209,7 +212,8 @@ class FittingModel(CallbackSupport, ServingModel):
                 kept(place)
             tasks.begin()
 
-        with open_backend(self.n_jobs) as backend, progress as show:
+        work = self._work(observations, sides, settings)
+        with open_device(self.device, self.n_jobs, work) as backend, progress as show:
 
             def after(sweep: Progress) -> bool:
                 show(sweep)
@@ -266,7 +270,8 @@ class FittingModel(CallbackSupport, ServingModel):
         # A chain has as many components as it is told to.
         rank = start.state.rank if settings.draws else settings.rank
         settings = replace(settings, bias=start.state.biased, rank=rank)
-        with open_backend(self.n_jobs) as backend, progress as show:
+        work = self._work(observations, (rows, cols), settings)
+        with open_device(self.device, self.n_jobs, work) as backend, progress as show:
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
@@ -276,6 +281,17 @@ class FittingModel(CallbackSupport, ServingModel):
         self._adopt(observations, family, fit, fitted, selection)
         self.graph_weights_ = weights
         warn_of_end(fit, self.stop_reason_, self.max_sweeps)
+
+    def _work(
+        self, observations: Observations, sides: tuple[SideInput, SideInput], settings: Settings
+    ) -> Work:
+        """The fit by its shapes, for the device to say whether it fits."""
+        ties = sum(
+            len(side.stack.heads) + (0 if side.features is None else side.features.nnz)
+            for side in sides
+        )
+        kind = "sampled" if settings.draws else settings.family
+        return Work(*observations.shape, len(observations), settings.rank, kind, ties)
 
     def _settings(self, observations: Observations, kind: Kind, learn: bool) -> Settings:
         return Settings(
@@ -365,8 +381,8 @@ class FittingModel(CallbackSupport, ServingModel):
         arrays, header = super()._state()
         arrays |= {"elbo_trace": self.elbo_trace_, "rank_trace": self.rank_trace_}
         arrays["solve_steps"] = self.solve_steps_
-        # Where a fit was kept is no part of the model.
-        for name in ("checkpoint", "resume"):
+        # Where a fit was made and kept is no part of the model.
+        for name in ("checkpoint", "resume", "device"):
             header["parameters"].pop(name, None)
         header["fit"] = {name: getattr(self, name) for name in self._fitted_numbers}
         return arrays, header

@@ -41,7 +41,7 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, selection, \
-n_draws, likelihood, noise, value_range, random_state, n_jobs, verbose, checkpoint, resume
+n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, checkpoint, resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -120,6 +120,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, verbose, checkpoi
         col_graph: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        device: str = "auto",
         verbose: bool = False,
         checkpoint: Any = None,
         resume: bool = False,
@@ -144,6 +145,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, verbose, checkpoi
         self.col_graph = col_graph
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.resume = resume

@@ -296,7 +296,9 @@ def _follow(
 
 def _keep(chain: Chain) -> _Kept:
     U, V = ends(chain.sides, chain.point)
-    return U.astype(np.float32), V.astype(np.float32), chain.point.noise
+    # Kept on the host: many draws are more than a device may hold.
+    rows, cols = (np.asarray(X).astype(np.float32, copy=False) for X in (U, V))
+    return rows, cols, chain.point.noise
 
 
 def _draws(kept: Sequence[_Kept]) -> Draws:

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends import host
 from ..backends.packed import pack, packed_diagonal, packed_rank, unpack
 from ..linalg.dense import invert_blocks, invert_columns
 from ..linalg.engines import VarianceEngine
@@ -125,7 +126,7 @@ class Column(Posterior):
         self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array
     ) -> Array:
         if prior.n_nodes <= EXACT_UNKNOWNS:
-            return invert_columns(prior.product(np.eye(prior.n_nodes)), data, lam).diagonal
+            return invert_columns(_dense(prior), data, lam).diagonal
         return engine.estimate_columns(prior, data, lam)
 
     def draw(self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array) -> Array:
@@ -176,7 +177,7 @@ class Joint(Posterior):
         self, engine: MonteCarloEngine, prior: SidePrior, data: Array, lam: Array
     ) -> Array:
         if prior.n_nodes * len(lam) <= EXACT_UNKNOWNS:
-            K = prior.product(np.eye(prior.n_nodes))
+            K = _dense(prior)
             return pack(invert_blocks(K, unpack(data), lam).diagonal)
         return engine.estimate_blocks(mean_system(data, 1.0, lam, prior))
 
@@ -205,3 +206,8 @@ def product_sum(G: Array, C: Array) -> Array:
         rows = slice(start, start + step)
         out += np.einsum("irs,ist->rt", unpack(G[rows]), unpack(C[rows]), optimize=True)
     return out
+
+
+def _dense(prior: SidePrior) -> Array:
+    """K as a matrix of the host, shape (n_nodes, n_nodes); for small sides."""
+    return host(prior.product(prior.backend.array(np.eye(prior.n_nodes))))

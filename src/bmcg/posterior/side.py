@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..backends import Backend
+from ..backends import Backend, host
 from ..graphs.precision import Precision, identity_precision
 from ..inference.design import with_constant
 from ..inference.families import Family, posterior_of
@@ -167,7 +167,7 @@ class SidePosterior:
         if backend is not None and drawn:
             engine = MonteCarloEngine(backend, 0, DRAWS, tol=1e-4)
             cov = kind.sure_covariance(engine, prior, fitted.data_precision, lam)
-            factors = replace(factors, covariance=kind.kind(cov))
+            factors = replace(factors, covariance=kind.kind(host(cov)))
         if constant >= 0:
             lam = np.insert(lam, constant, HELD)
         expanded = replace(factors, mean=factors.rows, draws=None)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..base import Array, Floats, Random, SparseRows, T
+from ..base import Array, Backend, Floats, Random, SparseRows, T
 from ..numba.backend import NumbaBackend
 from . import blocks, sums
 from .array import KINDS, DeviceArray, to_device, to_host
@@ -21,7 +21,7 @@ from .random import DeviceRandom
 GATHERED = 1 << 26
 
 
-class TorchBackend:
+class TorchBackend(Backend):
     """Tensors of one device; arrays that it makes stay there.
 
     Parameters
@@ -244,15 +244,12 @@ class TorchBackend:
         to.add_(scale * (self._tensor(Y).reshape(x.shape) - diagonal * x))
 
     # Draws z (n, k, s).
-    def local_estimate(
-        self, L: Any, D: Array, lam: Array, z: Array, Qz: Array
-    ) -> tuple[Array, Array]:
+    def local_estimate(self, L: Any, D: Array, lam: Array, z: Array, Qz: Array) -> Array:
         """Left to the host: small systems of uneven sizes, one for each node and component."""
         if self._host is None:
             self._host = NumbaBackend(self.n_jobs)
         given = (np.ascontiguousarray(np.asarray(x, np.float64)) for x in (D, lam, z, Qz))
-        value, error = self._host.local_estimate(L, *given)
-        return self.array(value), self.array(error)
+        return self.array(self._host.local_estimate(L, *given))
 
     def edge_spread(self, heads: NDArray[Any], tails: NDArray[Any], z: Floats) -> Array:
         draws = self._tensor(z)
