@@ -23,7 +23,7 @@ OPERATIONS = sorted(
     name for name, _ in inspect.getmembers(Backend, inspect.isfunction) if name[0] != "_"
 )
 # What is checked here: every operation of the protocol but these, which have tests of their own.
-ELSEWHERE = {"random", "map"}
+ELSEWHERE = {"random", "map", "array", "zeros", "scaled"}
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # "cuda" to hold the GPU to the same truth.
 DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")

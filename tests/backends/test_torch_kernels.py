@@ -14,7 +14,7 @@ if DEVICE == "cpu":
 pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
 
 from bmcg.backends import SparseRows  # noqa: E402
-from bmcg.backends.torch import blocks, entries, kernels, sums  # noqa: E402
+from bmcg.backends.torch import blocks, entries, launches, sums  # noqa: E402
 from bmcg.backends.torch.backend import TorchBackend  # noqa: E402
 
 
@@ -37,7 +37,9 @@ def on(x):
 
 
 def assert_close(a, b):
-    np.testing.assert_allclose(a.cpu(), b.cpu(), rtol=2e-5, atol=2e-5 * max(1.0, float(b.abs().max())))
+    np.testing.assert_allclose(
+        a.cpu(), b.cpu(), rtol=2e-5, atol=2e-5 * max(1.0, float(b.abs().max()))
+    )
 
 
 @pytest.mark.parametrize("k", [1, 18, 25, 34, 100, 130])
@@ -47,7 +49,7 @@ def test_grams_and_sums_of_uneven_rows(piece, k, weighted):
     F = on(rng.normal(size=(60, k)))
     weights = on(rng.gamma(1.0, size=piece.size)) if weighted else None
     found = []
-    for room in (kernels, sums):
+    for room in (launches, sums):
         G, h = on(np.full((piece.n, k * (k + 1) // 2), np.nan)), on(np.full((piece.n, k), np.nan))
         room.gram_and_sums(piece, F, piece.values, weights, G, h)
         found.append((G, h))
@@ -61,7 +63,7 @@ def test_sums_of_wide_and_narrow_rows(piece, width, weighted):
     S = on(np.random.default_rng(0).normal(size=(60, width)))
     weights = piece.values if weighted else None
     found = [on(np.full((piece.n, width), np.nan)) for _ in range(2)]
-    for room, out in zip((kernels, sums), found, strict=True):
+    for room, out in zip((launches, sums), found, strict=True):
         room.row_sums(piece, S, weights, out)
     assert_close(*found)
 
@@ -71,11 +73,13 @@ def test_products_and_errors_at_the_entries(piece, k):
     rng = np.random.default_rng(k)
     U, V, weights = (on(rng.normal(size=s)) for s in ((piece.n, k), (60, k), piece.size))
     found = [on(np.full(piece.size, np.nan)) for _ in range(2)]
-    for room, out in zip((kernels, sums), found, strict=True):
+    for room, out in zip((launches, sums), found, strict=True):
         room.entry_products(piece, U, V, out)
     assert_close(*found)
     for w in (None, weights):
-        assert_close(*(room.squared_error(piece, U, V, piece.values, w) for room in (kernels, sums)))
+        assert_close(
+            *(room.squared_error(piece, U, V, piece.values, w) for room in (launches, sums))
+        )
 
 
 @pytest.mark.parametrize("k", [1, 16, 33])
@@ -83,6 +87,6 @@ def test_products_of_packed_blocks(k):
     rng = np.random.default_rng(k)
     P, X = on(rng.normal(size=(50, k * (k + 1) // 2))), on(rng.normal(size=(50, k)))
     found = [torch.empty_like(X) for _ in range(2)]
-    kernels.block_product(P, X, found[0])
+    launches.block_product(P, X, found[0])
     blocks.block_product(P, X, found[1])
     assert_close(*found)

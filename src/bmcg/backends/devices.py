@@ -108,7 +108,9 @@ def open_device(device: str, n_jobs: int | None, work: Work | None = None) -> It
     from .torch.memory import streams
 
     target = "cpu" if where == "torch" else where
-    on_device = TorchBackend(target, n_jobs=n_jobs, stream=work is not None and streams(target, work))
+    on_device = TorchBackend(
+        target, n_jobs=n_jobs, stream=work is not None and streams(target, work)
+    )
     try:
         yield on_device
     finally:

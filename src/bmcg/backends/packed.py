@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+def contiguous(x: Array) -> Array:
+    """The same with its rows one after another in memory, wherever that is."""
+    return np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x.contiguous()
+
+
 def pack(blocks: Array) -> Array:
     """Lower triangles of symmetric blocks, row by row: (..., k, k) to (..., k(k+1)/2)."""
     r, s = np.tril_indices(blocks.shape[-1])
-    return np.ascontiguousarray(blocks[..., r, s])
+    return contiguous(blocks[..., r, s])
 
 
 def unpack(packed: Array) -> Array:

@@ -301,8 +301,8 @@ Jobs = Annotated[
 Device = Annotated[
     str,
     typer.Option(
-        help="Where the fit is done: cpu, cuda or one GPU such as cuda:1; auto takes a GPU for many "
-        "entries, where PyTorch (bmcg[gpu]) finds one.",
+        help="Where the fit is done: cpu, cuda or one GPU such as cuda:1; auto takes a GPU for "
+        "many entries, where PyTorch (bmcg[gpu]) finds one.",
     ),
 ]
 Verbose = Annotated[

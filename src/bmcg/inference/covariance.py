@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..backends import Backend, SparseRows
 from ..backends.packed import (
+    contiguous,
     multiplicity,
     outer_packed,
     pack,
@@ -151,10 +152,14 @@ class Diagonal:
         return np.hstack((squares + cov, cov)), np.hstack((cov, squares))
 
     def select(self, keep: Keep) -> Self:
-        return type(self)(np.ascontiguousarray(self.array[:, keep]))
+        return type(self)(contiguous(self.array[:, keep]))
 
     def widen(self, extra: int, order: NDArray[np.intp]) -> Self:
-        return type(self)(np.hstack((self.array, np.zeros_like(self.array, shape=(len(self), extra)))).take(order, axis=1))
+        return type(self)(
+            np.hstack((self.array, np.zeros_like(self.array, shape=(len(self), extra)))).take(
+                order, axis=1
+            )
+        )
 
     def followed_by(self, array: Array) -> Self:
         return type(self)(np.concatenate((self.array, array)))
@@ -218,7 +223,7 @@ class Blocks:
 
     def select(self, keep: Keep) -> Self:
         r, s = np.tril_indices(self._k)
-        return type(self)(np.ascontiguousarray(self.array[:, keep[r] & keep[s]]))
+        return type(self)(contiguous(self.array[:, keep[r] & keep[s]]))
 
     def widen(self, extra: int, order: NDArray[np.intp]) -> Self:
         k, place = self._k, np.argsort(order)

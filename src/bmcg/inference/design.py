@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import SparseRows
+from ..backends.packed import contiguous
 from .state import Factors, State
 
 Array = NDArray[np.float64]
@@ -99,7 +100,7 @@ def less_bias(G: Array, h: Array, squares: float) -> Sums:
     free = K * (K - 1) // 2
     last = G[:, free:]
     squares = squares - 2.0 * float(h[:, -1].sum()) + float(last[:, -1].sum())
-    return Sums(np.ascontiguousarray(G[:, :free]), h[:, :-1] - last[:, :-1], squares)
+    return Sums(contiguous(G[:, :free]), h[:, :-1] - last[:, :-1], squares)
 
 
 def all_squares(U: Array, V: Array) -> float:
@@ -109,13 +110,13 @@ def all_squares(U: Array, V: Array) -> float:
 
 def own_rows(U: Array, biased: bool) -> Array:
     """Known rows as they meet the other side: U, or (U, b, 1)."""
-    return np.hstack((U, _ones(U))) if biased else np.ascontiguousarray(U)
+    return np.hstack((U, _ones(U))) if biased else contiguous(U)
 
 
 def partner_rows(V: Array, biased: bool) -> Array:
     """Known rows as the other side meets them: V, or (V, 1, c)."""
     if not biased:
-        return np.ascontiguousarray(V)
+        return contiguous(V)
     return np.hstack((V[:, :-1], _ones(V), V[:, -1:]))
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.packed import packed_diagonal
+from ..backends.packed import contiguous, packed_diagonal
 from ..likelihoods import Match
 from .side import Prior, Side
 from .state import Factors, Gamma, State
@@ -44,7 +44,7 @@ def own_variance(state: State, cols: Side, V: FactorUpdate) -> Array:
     k, own = state.rank, packed_diagonal(state.cols.rank)
     squares = state.cols.rows**2 + state.cols.variances
     total = np.einsum("jr,jr->r", V.sums.grams[:, own], squares)[:k]
-    means = np.ascontiguousarray(state.rows.rows[:, :k] ** 2)
+    means = contiguous(state.rows.rows[:, :k] ** 2)
     _, weights = cols.seen(V.weighting)
     sums = cols.backend.row_sums(cols.entries, means, weights)
     if V.weighting.zeros:
@@ -112,7 +112,7 @@ def drop(state: State, dead: NDArray[np.bool_], prior: Prior, rows: Side, V: Fac
 def select(factors: Factors, keep: NDArray[np.bool_]) -> Factors:
     """The marginal of some components; its log-determinant is left to the next update."""
     return Factors(
-        np.ascontiguousarray(factors.mean[:, keep]),
+        contiguous(factors.mean[:, keep]),
         factors.covariance.select(keep),
         np.nan,
         factors.energy[np.ix_(keep, keep)],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, host
-from ..backends.packed import outer_packed
+from ..backends.packed import contiguous, outer_packed
 from ..likelihoods import Likelihood
 from ..linalg.engines import Analyses
 from ..observations import Observations
@@ -242,7 +242,7 @@ class _Moments:
         self.total, self.squares = np.zeros_like(point), backend.zeros((n, k * (k + 1) // 2))
 
     def add(self, X: Array) -> None:
-        gap = np.ascontiguousarray(X - self.point)
+        gap = contiguous(X - self.point)
         self.total += gap
         self.squares = self.backend.second_moments(gap, self.squares)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random, host
-from ..backends.packed import pack
+from ..backends.packed import contiguous, pack
 from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
 from ..linalg.prior import NodesPrior
@@ -198,7 +198,7 @@ def energies(side: Side, X: Array, lam: Array) -> tuple[Array, float, float]:
     assert stack is not None
     P, B = X[: stack.n], X[stack.n :]
     if side.features is not None:
-        P = P - side.features.forward(np.ascontiguousarray(B))
+        P = P - side.features.forward(contiguous(B))
     steps = (P[stack.heads] - P[stack.tails]) ** 2 @ lam
     return stack.weights @ host(steps), float((P**2 @ lam).sum()), float((B**2 @ lam).sum())
 

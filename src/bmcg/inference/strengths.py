@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import host
+from ..backends.packed import contiguous
 from ..linalg.prior import GraphPrior
 from .side import Side, Strengths
 from .updates import FactorUpdate
@@ -138,7 +139,7 @@ def _drawn_energies(side: Side, update: FactorUpdate, lam: Array) -> Energies:
     parts, draws = [], []
     for U, noise in _draws(side, update, lam):
         B = prior.feature_weights(U, noise)
-        P = U[: stack.n] - prior.features.forward(np.ascontiguousarray(B))
+        P = U[: stack.n] - prior.features.forward(contiguous(B))
         graphs = stack.weights @ host(((P[stack.heads] - P[stack.tails]) ** 2) @ lam)
         parts.append((graphs, float(((P**2) @ lam).sum()), float(((B**2) @ lam).sum())))
         draws.append(U)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, SparseRows, host
+from ..backends.packed import contiguous
 from ..linalg.engines import Analyses, choose_engine
 from ..linalg.prior import SidePrior, feature_map
 from ..observations import Observations
@@ -181,6 +182,7 @@ class _Loop:
 
     def run(self, start: State | None = None, resume: Snapshot | None = None) -> Fit:
         settings = self.settings
+        given: State | None
         if resume is not None:
             self.trace, self.ranks = list(resume.trace), list(resume.ranks)
             given, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
@@ -343,7 +345,7 @@ def finished(
     graphs, ridge = shares(side)
     share, weights, prior = float("nan"), np.empty((0, mean.shape[1])), side.prior
     if prior.features is not None:
-        own = np.ascontiguousarray(prior.feature_weights(mean))
+        own = contiguous(prior.feature_weights(mean))
         weights, explained = host(own), prior.features.forward(own)
         share = float((explained**2).sum() / max((mean[: len(explained)] ** 2).sum(), 1e-300))
     return FittedSide(

@@ -175,9 +175,7 @@ class MonteCarloEngine:
         pivot = D + prior.rows_diagonal[:, None] * lam
         rhs = (np.sqrt(pivot)[:, :, None] * probes[:, None, :]).reshape(len(D), -1)
         apply, precondition = _column_operators(prior, D, lam, s)
-        found = lanczos_log(
-            apply, precondition, rhs, rhs.shape[1], steps, backend=self.backend
-        )
+        found = lanczos_log(apply, precondition, rhs, rhs.shape[1], steps, backend=self.backend)
         terms = found.reshape(-1, s)
         return Estimate(
             np.log(pivot).sum(axis=0) + terms.mean(axis=1), terms.std(axis=1, ddof=1) / np.sqrt(s)

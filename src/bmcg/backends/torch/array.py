@@ -19,14 +19,14 @@ import torch
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from torch import Tensor
 
-KINDS = {
+KINDS: dict[np.dtype[Any], torch.dtype] = {
     np.dtype(np.float32): torch.float32,
     np.dtype(np.float64): torch.float64,
     np.dtype(np.int32): torch.int32,
     np.dtype(np.int64): torch.int64,
     np.dtype(np.bool_): torch.bool,
 }
-NAMES = {kind: name for name, kind in KINDS.items()}
+NAMES: dict[Any, np.dtype[Any]] = {kind: name for name, kind in KINDS.items()}
 
 
 class Traffic:
@@ -127,6 +127,10 @@ class DeviceArray(NDArrayOperatorsMixin):
     def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
         """In another precision."""
         return DeviceArray(self.tensor.to(KINDS[np.dtype(dtype)], copy=copy))
+
+    def contiguous(self) -> DeviceArray:
+        """With its rows one after another; NumPy has no function of that name that would ask."""
+        return DeviceArray(self.tensor.contiguous())
 
     def copy(self) -> DeviceArray:
         """With memory of its own."""

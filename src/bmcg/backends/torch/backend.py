@@ -169,9 +169,9 @@ class TorchBackend(Backend):
         P, x = self._tensor(B), self._tensor(X)
         found = torch.empty_like(x) if out is None else self._tensor(out)
         if x.ndim == 2 and self._is_fast(x) and self._is_fast(P) and x.stride(1) == 1:
-            from . import kernels
+            from . import launches
 
-            kernels.block_product(P, x, found)
+            launches.block_product(P, x, found)
         else:
             blocks.block_product(P, x, found)
         return _array(found) if out is None else out
@@ -191,7 +191,9 @@ class TorchBackend(Backend):
 
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
         f, c = self._tensor(F), self._tensor(C)
-        out = torch.empty(c.shape, dtype=min_kind(KINDS[np.dtype(storage)], self.kind), device=c.device)
+        out = torch.empty(
+            c.shape, dtype=min_kind(KINDS[np.dtype(storage)], self.kind), device=c.device
+        )
         r, s = torch.tril_indices(f.shape[1], f.shape[1], device=f.device)
         for at in blocks.steps(c):
             out[at] = f[at].index_select(1, r) * f[at].index_select(1, s) + c[at]
@@ -303,9 +305,9 @@ class TorchBackend(Backend):
         """Kernels, or what they are held to."""
         if not self._is_fast(x):
             return sums
-        from . import kernels
+        from . import launches
 
-        return kernels
+        return launches
 
     def _wide(self, alpha: Array, like: Tensor) -> Tensor:
         """α (systems,) of every entry of `like`, whose last index modulo systems tells them."""

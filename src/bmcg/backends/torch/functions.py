@@ -74,7 +74,9 @@ def _joined(join: Callable[..., Tensor]) -> Callable[..., DeviceArray]:
     def made(arrays: Sequence[Any], **options: Any) -> DeviceArray:
         like = _first(arrays)
         given = [operand(x, like) for x in arrays]
-        return DeviceArray(join(given, **{{"axis": "dim"}[name]: at for name, at in options.items()}))
+        return DeviceArray(
+            join(given, **{{"axis": "dim"}[name]: at for name, at in options.items()})
+        )
 
     return made
 
@@ -131,9 +133,7 @@ def _summed(equation: str, given: Sequence[Tensor]) -> Any:
 
 
 def _where(condition: Any, a: Any, b: Any) -> DeviceArray:
-    like = next(
-        (x.tensor for x in (a, b) if isinstance(x, DeviceArray)), None
-    )
+    like = next((x.tensor for x in (a, b) if isinstance(x, DeviceArray)), None)
     at = condition.tensor if isinstance(condition, DeviceArray) else condition
     if like is None:
         like = torch.empty(0, dtype=torch.float64, device=at.device)
@@ -163,7 +163,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.pad: _pad,
     np.repeat: _repeat,
-    np.ascontiguousarray: lambda array, dtype=None: DeviceArray(array.tensor.contiguous()),
     np.sum: lambda array, axis=None, **options: array.sum(axis),
     np.mean: lambda array, axis=None, **options: array.mean(axis),
     np.all: lambda array, **options: array.all(),

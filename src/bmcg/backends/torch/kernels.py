@@ -4,21 +4,14 @@ A segment of a row that has no other writes the row's sums; the segments of a lo
 places of their own behind the rows, which are then added up in order and in float64.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 # Triton reads annotations: no postponed ones here, and no types.
-import torch
 import triton
 import triton.language as tl
 
-# Entries of one step of a program.
-STEP = 64
-# Components beyond a power of two that are summed one by one; more are padded to the next.
-EXTRAS = 4
-# Widest tile of a Gram matrix.
-TILE = 64
-
 
 @triton.jit
-def _gram(
+def gram(
     seg_row,
     seg_low,
     seg_high,
@@ -73,9 +66,7 @@ def _gram(
                 o = tl.load(F + j * stride + KM + d, mask=ok, other=0.0)
                 if WEIGHTED:
                     o = o * w
-                corner += tl.where(
-                    (q[:, None] == c) & (q[None, :] == d), tl.sum(f * o, 0), 0.0
-                )
+                corner += tl.where((q[:, None] == c) & (q[None, :] == d), tl.sum(f * o, 0), 0.0)
     width = K * (K + 1) // 2
     r = k[:, None]
     keep = (r >= k[None, :]) & (r < K)
@@ -83,14 +74,16 @@ def _gram(
     tl.store(H + at * K + k, h, mask=k < K)
     if E > 0:
         e = KM + q[:, None]
-        tl.store(G + at * width + e * (e + 1) // 2 + k[None, :], border, mask=e < K + 0 * k[None, :])
+        tl.store(
+            G + at * width + e * (e + 1) // 2 + k[None, :], border, mask=e < K + 0 * k[None, :]
+        )
         inner = (q[:, None] >= q[None, :]) & (e < K)
         tl.store(G + at * width + e * (e + 1) // 2 + KM + q[None, :], corner, mask=inner)
         tl.store(H + at * K + KM + q, more, mask=KM + q < K)
 
 
 @triton.jit
-def _gram_tile(
+def gram_tile(
     seg_row,
     seg_low,
     seg_high,
@@ -143,7 +136,7 @@ def _gram_tile(
 
 
 @triton.jit
-def _sums(
+def sums(
     seg_row,
     seg_low,
     seg_high,
@@ -183,7 +176,7 @@ def _sums(
 
 
 @triton.jit
-def _products(
+def products(
     seg_row,
     seg_low,
     seg_high,
@@ -229,7 +222,7 @@ def _products(
 
 
 @triton.jit
-def _block_product(P, X, out, x_stride, out_stride, K, KP: tl.constexpr):
+def block_product(P, X, out, x_stride, out_stride, K, KP: tl.constexpr):
     i = tl.program_id(0).to(tl.int64)
     r = tl.arange(0, KP)[:, None]
     c = tl.arange(0, KP)[None, :]
@@ -241,123 +234,3 @@ def _block_product(P, X, out, x_stride, out_stride, K, KP: tl.constexpr):
     x = tl.load(X + i * x_stride + k, mask=k < K, other=0.0)
     y = tl.sum(B * x[None, :], 1)
     tl.store(out + i * out_stride + k, y, mask=k < K)
-
-
-def main_width(k):
-    """Components of a tile and how many are summed beside it: (power of two, extras)."""
-    below = 16
-    while below * 2 <= min(k, TILE):
-        below *= 2
-    if k <= below:
-        return below, 0
-    if k - below <= EXTRAS:
-        return below, k - below
-    return (below * 2, 0) if below * 2 <= TILE and k <= below * 2 else (0, 0)
-
-
-def _next_power(k, least=1):
-    out = least
-    while out < k:
-        out *= 2
-    return out
-
-
-def padded(F, width):
-    """Rows of `width` numbers at least, a multiple of eight, so that loads are aligned."""
-    width = (width + 7) // 8 * 8
-    if F.shape[1] == width and F.is_contiguous():
-        return F
-    out = F.new_zeros((len(F), width))
-    out[:, : F.shape[1]] = F
-    return out
-
-
-def _at(seg):
-    return seg.row, seg.low, seg.high, seg.slot
-
-
-def _with_slots(seg, out):
-    """Room for the rows and, behind them, for the segments of long ones."""
-    return out.new_empty((len(out) + seg.n_slots, *out.shape[1:]))
-
-
-def _gathered(seg, room, out):
-    """The rows' sums out of `room`, those of long rows added up."""
-    n = len(out)
-    out.copy_(room[:n])
-    if seg.n_slots:
-        parts = room[n:].double()
-        sums = torch.segment_reduce(parts, "sum", lengths=seg.parts, axis=0, unsafe=True, initial=0)
-        out[seg.long] = sums.to(out.dtype)
-
-
-def gram_and_sums(piece, F, values, weights, G, h):
-    """As in `sums`, in single precision."""
-    seg, k = piece.segments, F.shape[1]
-    main, extras = main_width(k)
-    grams, total = _with_slots(seg, G), _with_slots(seg, h)
-    weighted = weights is not None
-    w = weights if weighted else values
-    if main:
-        f = padded(F, main + extras)
-        _gram[(len(seg.row),)](
-            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, len(G), k,
-            KM=main, E=extras, EP=_next_power(max(extras, 1)), B=STEP, WEIGHTED=weighted,
-            num_warps=4,
-        )  # fmt: skip
-    else:
-        tiles = -(-k // TILE)
-        f, pairs = padded(F, tiles * TILE), tiles * (tiles + 1) // 2
-        _gram_tile[(len(seg.row) * pairs,)](
-            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, len(G), k, pairs,
-            T=TILE, B=STEP, WEIGHTED=weighted, num_warps=4,
-        )  # fmt: skip
-    _gathered(seg, grams, G)
-    _gathered(seg, total, h)
-
-
-def row_sums(piece, S, weights, out):
-    """As in `sums`, in single precision."""
-    seg, width = piece.segments, S.shape[1]
-    block = min(128, _next_power(width, 16))
-    blocks = -(-width // block)
-    S = S if S.stride(1) == 1 else S.contiguous()
-    room = _with_slots(seg, out)
-    _sums[(len(seg.row) * blocks,)](
-        *_at(seg), piece.indices, piece.values if weights is None else weights, S, S.stride(0),
-        room, len(out), width, blocks, WB=block, B=2048 // block, WEIGHTED=weights is not None,
-        num_warps=4,
-    )  # fmt: skip
-    _gathered(seg, room, out)
-
-
-def entry_products(piece, U, V, out):
-    """As in `sums`, in single precision."""
-    _on_entries(piece, U, V, piece.values, None, out, squared=False)
-
-
-def squared_error(piece, U, V, values, weights):
-    """As in `sums`: a segment in single precision, all of them in double."""
-    out = torch.empty(len(piece.segments.row), dtype=torch.float32, device=U.device)
-    _on_entries(piece, U, V, values, weights, out, squared=True)
-    return out.sum(dtype=torch.float64)
-
-
-def _on_entries(piece, U, V, values, weights, out, squared):
-    seg, k = piece.segments, U.shape[1]
-    U, V = padded(U, k), padded(V, k)
-    width = _next_power(k, 16)
-    weighted = weights is not None
-    _products[(len(seg.row),)](
-        *_at(seg)[:3], piece.indices, values, weights if weighted else values, U, V, U.stride(0),
-        V.stride(0), out, k, KP=width, B=max(16, 4096 // width), WEIGHTED=weighted,
-        SQUARED=squared, num_warps=4,
-    )  # fmt: skip
-
-
-def block_product(P, X, out):
-    """B_i x_i into out for X (n, k)."""
-    k = X.shape[1]
-    _block_product[(len(X),)](
-        P, X, out, X.stride(0), out.stride(0), k, KP=_next_power(k, 16), num_warps=2
-    )

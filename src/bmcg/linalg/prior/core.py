@@ -103,8 +103,8 @@ def feature_core(
     root = scipy.linalg.cholesky(inner, lower=True) if len(h) else np.empty((0, 0))
     inverse = scipy.linalg.cho_solve((root, True), np.eye(len(h))) if len(h) else root
     log_det = np.log(own).sum() + np.log(h).sum() + 2.0 * np.log(np.diag(root)).sum()
-    parts = (backend.array(part) for part in (own, V, h, inverse))
-    return FeatureCore(*parts, float(log_det), backend)
+    on = backend.array
+    return FeatureCore(on(own), on(V), on(h), on(inverse), float(log_det), backend)
 
 
 def _stiffest(explained: Callable[[Array], Array], p: int, count: int) -> tuple[Array, Array]:

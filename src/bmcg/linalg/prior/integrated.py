@@ -84,7 +84,7 @@ class IntegratedPrior(FeaturePrior):
     def _solve(self, X: Array) -> Array:
         """A⁻¹ X for X (p, w)."""
         found = scipy.linalg.cho_solve((self.root, True), host(X), check_finite=False)
-        return self.backend.array(found)  # type: ignore[no-any-return]
+        return self.backend.array(found)
 
 
 def integrated_prior(
