@@ -9,6 +9,7 @@ Nodes with the same neighbourhood are merged and eliminated together.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...kernels import exact
@@ -52,12 +53,23 @@ def minimum_degree(
         ``order[p]`` is the node eliminated in step p; None when `max_fill` was exceeded.
     """
     n = len(indptr) - 1
+    A = sp.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
     limit = np.iinfo(np.int64).max if max_fill is None else max_fill
-    store, graph = _quotient(np.asarray(indptr, np.int64), np.asarray(indices, np.int32))
-    pivots = np.empty(n, np.int32)
-    if not _eliminate(store, graph, pivots, limit):
+    # Nodes of very high degree come last: every neighbour's elimination would scan their lists.
+    is_hub = np.diff(A.indptr) > max(16.0, 10.0 * np.sqrt(n))
+    rest, hubs = np.flatnonzero(~is_hub), np.flatnonzero(is_hub)
+    if len(hubs):
+        A = A[rest][:, rest]
+    store, graph = _quotient(A.indptr.astype(np.int64), A.indices.astype(np.int32))
+    place = np.empty(len(rest), np.int64)
+    if not _eliminate(store, graph, place, limit - len(hubs) * (len(hubs) + 1) // 2):
         return None
-    return _expand(graph[_MERGED, :n], pivots)
+    # A merged node comes right after the pivot that it was merged into, directly or not.
+    merged = graph[_MERGED, :-1]
+    pivot = np.where(merged < 0, np.arange(len(rest)), merged)
+    while not np.array_equal(pivot, pivot[pivot]):
+        pivot = pivot[pivot]
+    return np.append(rest[np.lexsort((merged >= 0, place[pivot]))], hubs)
 
 
 @exact
@@ -101,36 +113,6 @@ def _remove(g, i):  # type: ignore[no-untyped-def]
         g[_HEAD, g[_DEGREE, i]] = g[_AFTER, i]
     if g[_AFTER, i] >= 0:
         g[_BEFORE, g[_AFTER, i]] = g[_BEFORE, i]
-
-
-@exact
-def _defer_hubs(store, g, pivots):  # type: ignore[no-untyped-def]
-    """Put nodes of very high degree last: every neighbour's elimination would scan their lists."""
-    n = g.shape[1] - 1
-    bound = max(16.0, 10.0 * np.sqrt(n))
-    hubs = 0
-    for i in range(n):
-        if g[_DEGREE, i] > bound:
-            _remove(g, i)
-            hubs += 1
-            pivots[n - hubs] = i
-            g[_STATUS, i] = _DEAD
-    if hubs == 0:
-        return 0
-    for i in range(n):
-        if g[_STATUS, i] == _DEAD:
-            g[_WEIGHT, i] = 0
-            continue
-        _remove(g, i)
-        kept = g[_START, i]
-        for e in range(g[_START, i], g[_START, i] + g[_LENGTH, i]):
-            if g[_STATUS, store[e]] != _DEAD:
-                store[kept] = store[e]
-                kept += 1
-        g[_LENGTH, i] = kept - g[_START, i]
-        g[_DEGREE, i] = g[_LENGTH, i]
-        _push(g, i, g[_DEGREE, i])
-    return hubs
 
 
 @exact
@@ -328,12 +310,10 @@ def _restore_clique(store, g, p, left):  # type: ignore[no-untyped-def]
 
 
 @exact
-def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
-    """Eliminate everything; pivots[0:] in order, filled from the back with deferred hubs."""
+def _eliminate(store, g, place, limit):  # type: ignore[no-untyped-def]
+    """Eliminate everything; place[p] is the turn of pivot p. False where the fill is too much."""
     n = g.shape[1] - 1
-    hubs = _defer_hubs(store, g, pivots)
-    left, count, lowest, flag = n - hubs, 0, 0, np.int64(1)
-    fill = hubs * (hubs + 1) // 2
+    left, count, lowest, flag, fill = n, 0, 0, np.int64(1), 0
     end = g[_START, n - 1] + g[_LENGTH, n - 1] if n > 0 else 0
     while left > 0:
         while g[_HEAD, lowest] < 0:
@@ -346,7 +326,7 @@ def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
         _measure_overlaps(store, g, p, flag)
         _update_clique(store, g, p, flag)
         weight = -g[_WEIGHT, p]
-        pivots[count] = p
+        place[p] = count
         count += 1
         left -= weight
         fill += weight * g[_DEGREE, p] + weight * (weight + 1) // 2
@@ -357,34 +337,4 @@ def _eliminate(store, g, pivots, limit):  # type: ignore[no-untyped-def]
         # has at least lowest / 2 edges a node (up to the slack of the degree bounds).
         if fill + left * (lowest + 2) // 2 > limit:
             return False
-    for q in range(count, n - hubs):
-        pivots[q] = -1
     return True
-
-
-@exact
-def _expand(merged, pivots):  # type: ignore[no-untyped-def]
-    """Replace each pivot by itself and all nodes merged into it, directly or not."""
-    n = len(merged)
-    child, sibling = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    for i in range(n):
-        if merged[i] >= 0:
-            sibling[i] = child[merged[i]]
-            child[merged[i]] = i
-    order, stack = np.empty(n, np.int64), np.empty(n, np.int64)
-    count = 0
-    for p in pivots:
-        if p < 0:
-            continue
-        stack[0], top = p, 1
-        while top > 0:
-            top -= 1
-            i = stack[top]
-            order[count] = i
-            count += 1
-            c = child[i]
-            while c >= 0:
-                stack[top] = c
-                top += 1
-                c = sibling[c]
-    return order
