@@ -7,9 +7,9 @@ from pathlib import Path
 from ..base import MatrixCompleter
 from ..estimators import BMCG
 from ..estimators.equal import ADVICE as EQUAL
-from ..inference.usage import GraphWeight
 from ..observations.labels import Labels
 from ..posterior import Posterior, SidePosterior
+from ..posterior.usage import GraphWeight
 
 
 def describe(model: MatrixCompleter, path: Path) -> str:

@@ -32,12 +32,12 @@ from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.side import Prior
 from ..inference.snapshot import Snapshot
-from ..inference.usage import GraphWeight, graph_weights
 from ..inference.variational import run
 from ..likelihoods import Likelihood, likelihood_of
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..posterior import Posterior
+from ..posterior.usage import GraphWeight, graph_weights
 from ..progress import fit_progress
 from ..serving import ServingModel
 from .ending import warn_of_end

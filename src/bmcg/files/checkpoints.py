@@ -19,6 +19,7 @@ from ..caller import user_level
 from ..inference.fit import Fit, SideInput
 from ..inference.snapshot import Snapshot
 from ..observations import Observations
+from .snapshots import from_arrays, to_arrays
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
 
 # Seconds between checkpoints, and the largest share of a fit's time that writing them may take.
@@ -84,7 +85,7 @@ class Checkpoint:
         try:
             write_atomically(
                 self.path,
-                lambda name: write_tensors(name, snapshot.to_arrays(), header, CHECKPOINT),
+                lambda name: write_tensors(name, to_arrays(snapshot), header, CHECKPOINT),
                 partial,
             )
         except (OSError, SafetensorError) as error:
@@ -173,7 +174,7 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[S
             f"cannot go on from {path}: {'; '.join(reasons)}. Give what that fit was given, or "
             "remove the checkpoint and fit from the beginning"
         )
-    return Snapshot.from_arrays(arrays, identity.settings["posterior"]), int(header["seed"])
+    return from_arrays(arrays, identity.settings["posterior"]), int(header["seed"])
 
 
 def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]:

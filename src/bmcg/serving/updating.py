@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..backends import open_backend
 from ..base import MatrixCompleter
 from ..inference.fit import SideInput, Start
-from ..inference.usage import GraphWeight
 from ..observations import Observations
 from ..observations.labels import Labels, listed
 from ..posterior import Posterior
 from ..posterior.side import SidePosterior
+from ..posterior.usage import GraphWeight
 from .features import FeatureCode, in_order
 from .folding import Which, read_links
 from .growing import (

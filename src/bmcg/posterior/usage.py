@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .fit import FittedSide
+from ..inference.fit import FittedSide
 
 
 class GraphWeight(NamedTuple):
