@@ -59,7 +59,9 @@ def data(m=24, n=18):
 
 
 def model(**parameters):
-    return BMCG(**{"random_state": 0, "n_jobs": 1, "bias": False, **parameters})
+    return BMCG(
+        **{"posterior": "variational", "random_state": 0, "n_jobs": 1, "bias": False, **parameters}
+    )
 
 
 def fit(estimator):
@@ -154,7 +156,9 @@ def test_scores_are_monitored_sweep_by_sweep():
 
 def test_a_pipeline_hands_its_callbacks_to_the_imputer():
     watcher = Watcher()
-    imputer = BMCGImputer(random_state=0, n_jobs=1, bias=False, max_sweeps=5, tol=0.0)
+    imputer = BMCGImputer(
+        posterior="variational", random_state=0, n_jobs=1, bias=False, max_sweeps=5, tol=0.0
+    )
     pipeline = make_pipeline(StandardScaler(), imputer).set_callbacks(watcher)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

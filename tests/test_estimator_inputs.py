@@ -34,7 +34,15 @@ def data(seed=0, missing=0.25):
 
 
 def quick(**parameters):
-    return BMCG(**{"max_sweeps": 4, "random_state": 0, "n_jobs": 1, **parameters})
+    return BMCG(
+        **{
+            "posterior": "variational",
+            "max_sweeps": 4,
+            "random_state": 0,
+            "n_jobs": 1,
+            **parameters,
+        }
+    )
 
 
 def fit(X, model=None, **graphs):
@@ -257,7 +265,7 @@ def test_parameters_that_make_no_sense_are_refused_before_any_work(no_work, name
 )
 def test_input_that_makes_no_sense_is_refused_before_any_work(no_work, X, graphs, error, message):
     with pytest.raises(error, match=message):
-        BMCG().fit(X, **graphs)
+        BMCG(posterior="variational").fit(X, **graphs)
 
 
 def test_asymmetric_graphs_are_averaged_with_a_warning():
@@ -337,9 +345,13 @@ def test_a_row_without_observations_is_predicted_from_its_graph_or_the_biases():
     X = np.outer(np.linspace(1.0, 2.0, M), np.arange(1.0, N + 1))
     truth = X[3].copy()
     X[3] = np.nan
-    alone = BMCG(random_state=0).fit(X).predict(3, np.arange(N))
+    alone = BMCG(posterior="variational", random_state=0).fit(X).predict(3, np.arange(N))
     np.testing.assert_allclose(alone, np.nanmean(X, axis=0), rtol=0.1)
-    with_graph = BMCG(random_state=0).fit(X, row_graph=chain_graph(M)).predict(3, np.arange(N))
+    with_graph = (
+        BMCG(posterior="variational", random_state=0)
+        .fit(X, row_graph=chain_graph(M))
+        .predict(3, np.arange(N))
+    )
     np.testing.assert_allclose(with_graph, truth, rtol=0.12)
 
 
@@ -378,7 +390,7 @@ def test_scikit_learn_checks_that_concern_parameters_pass(check):
 )
 def test_a_model_that_is_not_fitted_says_so(ask):
     with pytest.raises(NotFittedError, match="not fitted"):
-        ask(BMCG())
+        ask(BMCG(posterior="variational"))
 
 
 def test_clone_and_pickle():

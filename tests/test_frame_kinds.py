@@ -18,7 +18,7 @@ M = 6
 def fit(X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return BMCG(max_sweeps=2, random_state=0, n_jobs=1).fit(X)
+        return BMCG(posterior="variational", max_sweeps=2, random_state=0, n_jobs=1).fit(X)
 
 
 def values(n=4):

@@ -22,9 +22,14 @@ def case():
     truth = np.outer(np.sin(np.arange(M) / 4), np.cos(np.arange(N) / 3)) + 0.5
     X = truth + 0.1 * rng.standard_normal((M, N))
     hidden = rng.random((M, N)) < 0.4
-    model = BMCG(engine="dense", bias=False, random_state=0, n_jobs=1, max_sweeps=200).fit(
-        np.where(hidden, np.nan, X), chain_graph(M), chain_graph(N)
-    )
+    model = BMCG(
+        posterior="variational",
+        engine="dense",
+        bias=False,
+        random_state=0,
+        n_jobs=1,
+        max_sweeps=200,
+    ).fit(np.where(hidden, np.nan, X), chain_graph(M), chain_graph(N))
     rows, cols = np.nonzero(hidden)
     return model, rows, cols, X[hidden]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
+from bmcg.inference.chain import Draws
+from bmcg.inference.left_out import Judge, Score, chain_error
 
 
 def planted(seed=0, m=40, n=30, noise=0.3, density=0.5, rank=2):
@@ -175,3 +179,49 @@ def test_a_solve_that_runs_out_of_steps_is_told(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="ran out of steps"):
         model.fit(np.where(seen, X, np.nan), row_graph=good)
     assert model.solve_steps_[-1] > 0
+
+
+@pytest.mark.parametrize(("better", "found"), [("drawn", "sampled"), ("variational", "column")])
+def test_auto_is_what_predicts_left_out_entries_better(better, found, monkeypatch):
+    _, X, seen = planted()
+
+    def score(judge, form, settings, name):
+        good = bool(settings.draws) == (better == "drawn")
+        return Score(np.full(50, 1.0 if good else 2.0), False)
+
+    monkeypatch.setattr(Judge, "score", score)
+    model = BMCG(rank=4, max_sweeps=5, tol=1e-2, random_state=0, n_jobs=1)
+    model.fit(np.where(seen, X, np.nan))
+    assert model.posterior_ == found
+    asked = [verdict for verdict in model.selection_.verdicts if verdict.question == "posterior"]
+    assert [verdict.taken for verdict in asked] == [found != "sampled"]
+
+
+def test_auto_with_too_few_entries_to_leave_any_out_is_variational():
+    X = np.arange(12.0).reshape(4, 3)
+    model = BMCG(random_state=0, n_jobs=1, max_sweeps=30).fit(X)
+    assert model.posterior_ == "column"
+    assert any("say nothing" in verdict.measure for verdict in model.selection_.verdicts)
+
+
+def test_without_the_question_there_are_as_many_components_as_allowed():
+    rng = np.random.default_rng(0)
+    model = BMCG(posterior="sampled", rank=20, selection=(), max_sweeps=3, random_state=0, n_jobs=1)
+    assert model.fit(rng.normal(size=(30, 25))).row_factors_.shape[1] == 20
+
+
+def test_what_a_short_chain_is_off_by_is_not_held_against_it():
+    """Independent draws of variance s² have a mean of variance s²/n, which is taken off."""
+    rng = np.random.default_rng(0)
+    n, entries = 30, 2000
+    draws = Draws(
+        rng.normal(size=(n, entries, 1)).astype(np.float32),
+        np.ones((n, 1, 1), np.float32),
+        np.ones(n),
+    )
+    fit = SimpleNamespace(draws=draws, scale=2.0)
+    fold = SimpleNamespace(
+        rows=np.arange(entries), cols=np.zeros(entries, np.intp), values=np.zeros(entries)
+    )
+    assert np.isclose(chain_error(fit, fold, 300).mean(), 4.0 / n * 0.9, rtol=0.1)
+    assert not chain_error(fit, fold, 30).any()

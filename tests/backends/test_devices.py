@@ -18,9 +18,9 @@ def test_without_pytorch_a_gpu_is_refused_with_the_way_out(monkeypatch):
         importlib.util, "find_spec", lambda name, *more: None if name == "torch" else found(name)
     )
     with pytest.raises(ImportError, match=r'pip install "bmcg\[gpu\]"'):
-        BMCG(device="cuda").fit(np.eye(3))
+        BMCG(posterior="variational", device="cuda").fit(np.eye(3))
     with pytest.raises(ValueError, match='choose "auto"'):
-        BMCG(device="gpu").fit(np.eye(3))
+        BMCG(posterior="variational", device="gpu").fit(np.eye(3))
 
 
 def test_pytorch_is_not_imported_unless_asked_for():

@@ -306,7 +306,7 @@ def test_defects_keep_their_traceback(fitted, monkeypatch, defect):
     [
         lambda: Labels(np.array(["a", "b"], dtype=object), "row").positions(["c"], "rows"),
         lambda: as_adjacency(3, 2, None, "row_graph"),
-        lambda: BMCG(rank=0).fit(np.eye(3)),
+        lambda: BMCG(posterior="variational", rank=0).fit(np.eye(3)),
     ],
     ids=["KeyError", "TypeError", "ValueError"],
 )

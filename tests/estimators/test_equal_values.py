@@ -24,12 +24,14 @@ def clicks(value=1.0, m=40, n=25, seed=0):
 def fitted(value=1.0, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return BMCG(**{"random_state": 0, "n_jobs": 1, **options}).fit(clicks(value)[0])
+        return BMCG(**{"posterior": "variational", "random_state": 0, "n_jobs": 1, **options}).fit(
+            clicks(value)[0]
+        )
 
 
 def test_fit_says_that_there_is_nothing_to_tell_entries_apart_by():
     with pytest.warns(UserWarning, match=r"all \d+ observed values are 1: .*zeros"):
-        BMCG(random_state=0, n_jobs=1).fit(clicks()[0])
+        BMCG(posterior="variational", random_state=0, n_jobs=1).fit(clicks()[0])
 
 
 @pytest.mark.parametrize("value", [1.0, -40.0, 0.0, 1e-9])
@@ -59,7 +61,7 @@ def test_values_that_differ_are_left_alone():
     X = np.random.default_rng(0).normal(size=(20, 10))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        model = BMCG(bias=True, random_state=0, n_jobs=1).fit(X)
+        model = BMCG(posterior="variational", bias=True, random_state=0, n_jobs=1).fit(X)
         model.recommend([0], n=3, exclude_observed=False)
     assert "all equal" not in describe(model, Path("model"))
 
@@ -70,5 +72,5 @@ def test_the_advice_works_zeros_make_an_order():
     rng = np.random.default_rng(1)
     X = np.where(rng.random(seen.shape) < 0.3, 0.0, np.nan)
     X[seen.row_indices, seen.col_indices] = 1.0
-    found = BMCG(random_state=0, n_jobs=1).fit(X).recommend(n=3)
+    found = BMCG(posterior="variational", random_state=0, n_jobs=1).fit(X).recommend(n=3)
     assert likes[found.rows, found.cols].mean() > 0.9

@@ -12,7 +12,7 @@ from bmcg.estimators.scaling import column_scale, standard_scale
 
 
 def imputer(**parameters):
-    return BMCGImputer(**{"n_jobs": 1, "random_state": 0, **parameters})
+    return BMCGImputer(**{"posterior": "variational", "n_jobs": 1, "random_state": 0, **parameters})
 
 
 def people(m=120, seed=0):

@@ -17,14 +17,18 @@ from bmcg.metrics import coverage, interval_calibration, mae, rmse
 def found():
     seen = random_low_rank(2, 0.6, shape=(30, 25)).observations
     splits = k_folds(seen, 2)
-    models = {"BMCG": BMCG(random_state=0), "LMaFit": LMaFit(), "VBMC": VBMC()}
+    models = {
+        "BMCG": BMCG(posterior="variational", random_state=0),
+        "LMaFit": LMaFit(),
+        "VBMC": VBMC(),
+    }
     return evaluate(models, splits, at=5), splits, models
 
 
 def test_figures_of_values_are_those_of_the_metrics(found):
     table, splits, _ = found
     cells = dict(zip(table.measures, table.cells[0, 1], strict=True))
-    model = BMCG(random_state=0).fit(splits[1].train)
+    model = BMCG(posterior="variational", random_state=0).fit(splits[1].train)
     mean, std = model.predict(splits[1].rows, splits[1].cols, return_std=True)
     x = splits[1].values
     low, high = model.predict_interval(splits[1].rows, splits[1].cols)

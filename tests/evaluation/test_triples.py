@@ -27,7 +27,7 @@ def frame():
 
 
 def test_cross_val_score_works_on_a_frame_of_triples(frame):
-    model = OnTriples(BMCG(random_state=0), row="user", col="item")
+    model = OnTriples(BMCG(posterior="variational", random_state=0), row="user", col="item")
     scores = cross_val_score(model, frame, frame.stars, cv=3)
     assert scores.shape == (3,)
     assert scores.mean() > 0.5
@@ -46,13 +46,15 @@ def test_a_grid_search_finds_the_rank_of_a_method_that_is_told_one(frame):
 def test_lines_in_another_order_change_nothing_but_the_order(frame):
     mixed = frame.iloc[::-1]
     one, two = (
-        OnTriples(BMCG(random_state=0), "user", "item").fit(f, f.stars).predict(frame)
+        OnTriples(BMCG(posterior="variational", random_state=0), "user", "item")
+        .fit(f, f.stars)
+        .predict(frame)
         for f in (frame, mixed)
     )
     assert np.allclose(one, two)
 
 
-@pytest.mark.parametrize("model", [BMCG(random_state=0), VBMC()])
+@pytest.mark.parametrize("model", [BMCG(posterior="variational", random_state=0), VBMC()])
 def test_labels_that_a_fold_has_not_seen_are_predicted_all_the_same(frame, model):
     by_user = frame.user.str.slice(1).astype(int) % 3
     folds = [(np.flatnonzero(by_user != f), np.flatnonzero(by_user == f)) for f in range(3)]
@@ -64,7 +66,7 @@ def test_labels_that_a_fold_has_not_seen_are_predicted_all_the_same(frame, model
 
 def test_a_column_that_is_not_there_is_named(frame):
     with pytest.raises(ValueError, match="row='person' is no column of X, which has item, user"):
-        OnTriples(BMCG(), row="person").fit(frame, frame.stars)
+        OnTriples(BMCG(posterior="variational"), row="person").fit(frame, frame.stars)
 
 
 def test_score_is_the_share_of_variance_of_held_out_entries(frame):
@@ -73,7 +75,7 @@ def test_score_is_the_share_of_variance_of_held_out_entries(frame):
         frame.iloc[1::2], "user", "item", "stars",
         row_labels=train.row_labels.values, col_labels=train.col_labels.values,
     )  # fmt: skip
-    model = BMCG(random_state=0).fit(train)
+    model = BMCG(posterior="variational", random_state=0).fit(train)
     held = frame.iloc[1::2]
     wanted = r2_score(held.stars, model.predict(held.user, held.item))
     assert np.isclose(model.score(test), wanted)

@@ -106,7 +106,9 @@ def test_new_rows_agree_with_a_refit_that_includes_them(family):
 def test_an_edge_pulls_an_unobserved_row_to_its_neighbours():
     X = planted(40)
     # A ridge as small as the default start leaves the neighbours alone to speak.
-    model = BMCG(learn_graphs=False, random_state=0, n_jobs=1).fit(X, row_graph=chain_graph(40))
+    model = BMCG(posterior="variational", learn_graphs=False, random_state=0, n_jobs=1).fit(
+        X, row_graph=chain_graph(40)
+    )
     posterior = model.fitted_
     nothing = Observations.from_any(X[:1]).by_row._replace(
         indptr=np.zeros(2, np.int64), indices=np.empty(0, np.int32), values=np.empty(0)
@@ -121,7 +123,11 @@ def test_an_edge_pulls_an_unobserved_row_to_its_neighbours():
 
 def test_a_row_without_edges_has_the_fitted_rows_as_its_prior():
     X = planted(40)
-    lone = BMCG(random_state=0, n_jobs=1).fit(X, row_graph=chain_graph(40)).fitted_
+    lone = (
+        BMCG(posterior="variational", random_state=0, n_jobs=1)
+        .fit(X, row_graph=chain_graph(40))
+        .fitted_
+    )
     nothing = Observations.from_any(X[:1]).by_row._replace(
         indptr=np.zeros(3, np.int64), indices=np.empty(0, np.int32), values=np.empty(0)
     )

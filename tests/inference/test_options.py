@@ -26,7 +26,16 @@ X[RNG.random(X.shape) < 0.3] = np.nan
 
 
 def model(**options):
-    return BMCG(**{"random_state": 0, "n_jobs": 1, "rank": 3, "max_sweeps": 4, **options})
+    return BMCG(
+        **{
+            "posterior": "variational",
+            "random_state": 0,
+            "n_jobs": 1,
+            "rank": 3,
+            "max_sweeps": 4,
+            **options,
+        }
+    )
 
 
 def fitted(given=X, **options):

@@ -105,13 +105,13 @@ def test_an_interrupt_of_the_question_leaves_the_finished_fit(monkeypatch):
 def test_the_estimator_asks(monkeypatch):
     data = ratings(0, rank=2)
     monkeypatch.setattr(Judge, "score", lambda judge, change, asked, name: _of(asked, 0.0))
-    assert BMCG(bias=True, random_state=0, n_jobs=1).fit(data).rank_ == 0
+    assert BMCG(posterior="variational", bias=True, random_state=0, n_jobs=1).fit(data).rank_ == 0
 
 
 def test_a_single_graph_is_judged_too_unless_told_otherwise():
     data = ratings(0, rank=2)
     strengths = [
-        BMCG(learn_graphs=learn, random_state=0, n_jobs=1, max_sweeps=8)
+        BMCG(posterior="variational", learn_graphs=learn, random_state=0, n_jobs=1, max_sweeps=8)
         .fit(data, row_graph=chain_graph(60))
         .graph_weights_["rows"]["graph"]
         .strength
@@ -257,12 +257,14 @@ def test_features_answer_to_a_fit_without_them(error, used, monkeypatch):
     monkeypatch.setattr(
         Judge,
         "score",
-        lambda judge, change, asked, name: Score(
-            np.full(50, error**2 if change(judge.sides)[0].features is None else 1.0), False
+        lambda judge, form, asked, name: Score(
+            np.full(50, error**2 if form.of(judge.sides)[0].features is None else 1.0), False
         ),
     )
     F = np.random.default_rng(0).normal(size=(60, 3))
-    model = BMCG(random_state=0, n_jobs=1, tol=1e-3).fit(data, row_features=F)
+    model = BMCG(posterior="variational", random_state=0, n_jobs=1, tol=1e-3).fit(
+        data, row_features=F
+    )
     sentence = model.graph_weights_["rows"]["features"].sentence
     assert (sentence != "features: not used") == used
 
@@ -298,7 +300,7 @@ def test_the_record_names_what_was_tried_with_its_figures():
 
 
 def test_the_record_is_part_of_the_model_file(tmp_path):
-    model = BMCG(random_state=0, n_jobs=1).fit(ratings(0, rank=2))
+    model = BMCG(posterior="variational", random_state=0, n_jobs=1).fit(ratings(0, rank=2))
     assert model.selection_.holds == questions.WHOLE
     model.save(tmp_path / "model.safetensors")
     again = load_model(tmp_path / "model.safetensors")
@@ -318,7 +320,7 @@ def test_each_question_can_be_left_out(asked):
     # Not asked, the fuller model stands.
     assert model.biased_ or "biases" in found
     with pytest.raises(ValueError, match="selection="):
-        BMCG(selection=["bias"]).fit(data)
+        BMCG(posterior="variational", selection=["bias"]).fit(data)
 
 
 def test_a_question_can_be_put_in_the_place_of_another(monkeypatch):
@@ -330,13 +332,15 @@ def test_a_question_can_be_put_in_the_place_of_another(monkeypatch):
         return standing, ()
 
     monkeypatch.setitem(selection.AFTER, "components", mine)
-    BMCG(random_state=0, n_jobs=1, max_sweeps=3).fit(ratings(0, rank=2))
+    BMCG(posterior="variational", random_state=0, n_jobs=1, max_sweeps=3).fit(ratings(0, rank=2))
     assert len(asked) == 1
 
 
 def test_a_fit_that_is_interrupted_in_a_trial_leaves_the_old_model_whole(monkeypatch):
     """Old factors never stand under new labels."""
-    model = BMCG(random_state=0, n_jobs=1, max_sweeps=5).fit(ratings(0, rank=2))
+    model = BMCG(posterior="variational", random_state=0, n_jobs=1, max_sweeps=5).fit(
+        ratings(0, rank=2)
+    )
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
 
     def interrupted(*arguments, **options):

@@ -33,7 +33,7 @@ def long_frame(rename=lambda name: name):
 
 def fitted(features=None, graph=None, rename=lambda name: name, **known):
     data = Observations.from_frame(long_frame(rename), "user", "movie", "value", **known)
-    model = BMCG(max_sweeps=4, tol=0, bias=False, random_state=0, n_jobs=1)
+    model = BMCG(posterior="variational", max_sweeps=4, tol=0, bias=False, random_state=0, n_jobs=1)
     with pytest.warns(match="max_sweeps"):
         model.fit(data, col_features=features, col_graph=graph)
     return model
@@ -156,7 +156,7 @@ def test_an_hour_is_not_the_day_it_lies_in():
 @pytest.mark.parametrize("features", [np.ones((N - 1, 2)), sp.csr_array((N + 1, 2)), np.ones(N)])
 def test_arrays_must_have_a_line_for_each_node(features):
     with pytest.raises(ValueError, match=r"col_features has (11 lines|13 lines|shape \(12,\))"):
-        BMCG().fit(np.ones((3, N)), col_features=features)
+        BMCG(posterior="variational").fit(np.ones((3, N)), col_features=features)
 
 
 # A path m0 - m1 - ... with weights that tell its edges apart.

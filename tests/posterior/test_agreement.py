@@ -114,7 +114,7 @@ def test_variances_from_draws_are_near_the_exact_ones(case, monkeypatch):
 def test_a_matrix_that_is_noise_alone_predicts_its_mean_with_the_noise_as_deviation():
     """Rank zero has no factors left, and still answers."""
     X = np.random.default_rng(0).normal(size=(M, N))
-    model = BMCG(bias=False, random_state=0, n_jobs=1).fit(X)
+    model = BMCG(posterior="variational", bias=False, random_state=0, n_jobs=1).fit(X)
     if model.rank_ == 0:
         mean, std = model.predict([0, 1], [2, 3], return_std=True)
         np.testing.assert_array_equal(mean, 0.0)

@@ -123,7 +123,15 @@ def test_values_in_another_unit_are_predicted_in_that_unit(factor, shift, ranged
     parts = []
     for a, b in ((1.0, 0.0), (factor, shift)):
         limits = (b, a * HIGH + b) if ranged else None
-        model = BMCG(bias=True, value_range=limits, max_sweeps=8, tol=0, random_state=0, n_jobs=1)
+        model = BMCG(
+            posterior="variational",
+            bias=True,
+            value_range=limits,
+            max_sweeps=8,
+            tol=0,
+            random_state=0,
+            n_jobs=1,
+        )
         with pytest.warns(match="max_sweeps"):
             model.fit(a * X + b)
         mean, std = model.predict(i, j, return_std=True)

@@ -85,7 +85,7 @@ def test_labels_of_newcomers_come_after_those_that_were_fitted(model):
 
 def test_an_update_whose_warning_is_an_error_leaves_one_model():
     X = np.random.default_rng(0).normal(size=(9, 7))
-    model = BMCG(random_state=0, n_jobs=1, rank=2, max_sweeps=3)
+    model = BMCG(posterior="variational", random_state=0, n_jobs=1, rank=2, max_sweeps=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X[:8])
@@ -184,7 +184,7 @@ def test_unlabelled_rows_and_columns_are_added_by_position():
     ],
 )
 def test_newcomers_that_cannot_be_placed_are_refused(old, more, message):
-    model = BMCG(max_sweeps=2, bias=False, random_state=0, n_jobs=1)
+    model = BMCG(posterior="variational", max_sweeps=2, bias=False, random_state=0, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(old)
@@ -215,7 +215,9 @@ def test_new_rows_are_linked_to_fitted_ones():
 
 
 def test_values_outside_the_range_are_refused_before_any_work(model):
-    limited = BMCG(value_range=(-50, 50), bias=False, random_state=0, n_jobs=1).fit(read(FIRST))
+    limited = BMCG(
+        posterior="variational", value_range=(-50, 50), bias=False, random_state=0, n_jobs=1
+    ).fit(read(FIRST))
     with pytest.raises(ValueError, match="value_range"):
         limited.update(Observations.from_frame(MORE.assign(value=99.0), "user", "item", "value"))
     assert limited.shape_ == model.shape_

@@ -18,10 +18,11 @@ class Posterior(StrEnum):
     """Posterior families, as `bmcg.BMCG` names them."""
 
     auto = "auto"
+    sampled = "sampled"
+    variational = "variational"
     column = "column"
     row = "row"
     joint = "joint"
-    sampled = "sampled"
 
 
 class Engine(StrEnum):
@@ -230,8 +231,9 @@ Rank = Annotated[int, typer.Option(min=1, help="Most components.")]
 PosteriorOption = Annotated[
     Posterior,
     typer.Option(
-        help="What the posterior keeps: correlation along the graph, between components, or "
-        "both; auto is joint with features, column without."
+        help="Draws (sampled), or a variational posterior that keeps correlation along the graph "
+        "(column), between components (row) or both (joint); variational is joint with features "
+        "and column without, auto whichever predicts left-out entries better."
     ),
 ]
 Ridge = Annotated[

@@ -34,11 +34,13 @@ class BMCG(FittingModel):
     rank : int, default=100
         Most components, capped by the smaller side of the matrix. The fit starts with few
         and adds more while all of them earn their keep, so a large value costs little.
-    posterior : {"auto", "column", "row", "joint", "sampled"}, default="auto"
-        What the posterior keeps: correlation along the graph ("column", the paper's choice),
-        between components, or both. "auto" is "joint" with features and "column" without.
+    posterior : {"auto", "sampled", "variational", "column", "row", "joint"}, default="auto"
         "sampled" draws from the posterior itself, by Gibbs sampling, and decides on graphs,
         features, biases and the number of components by entries that it leaves out meanwhile.
+        A variational posterior keeps correlation along the graph ("column", the paper's choice),
+        between components ("row"), or both ("joint"); "variational" is "joint" with features and
+        "column" without. "auto" is "sampled" or "variational", whichever predicts left-out
+        entries better; where an option of variational fits alone is given, that.
     ridge : float or None
         Added to the diagonal of each side's Laplacian. Where strengths are learned the ridge is
         one of them, and this is where it starts: 0.1 by default. Else it stays: 1e-6 by default.
@@ -161,7 +163,7 @@ class BMCG(FittingModel):
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family | Literal["auto", "sampled"] = "auto",
+        posterior: Family | Literal["auto", "sampled", "variational"] = "auto",
         ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,

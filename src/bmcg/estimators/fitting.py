@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ from ..checks import (
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
 from ..inference.chain import Diagnostics
 from ..inference.families import FAMILIES, Family, posterior_of
-from ..inference.fit import Fit, Progress, Settings, SideInput, Start
+from ..inference.fit import Fit, Kind, Progress, Settings, SideInput, Start
 from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.side import Prior
@@ -48,7 +49,12 @@ from .values import check_likelihood
 Array = NDArray[np.float64]
 
 
-Kind = Family | Literal["sampled"]
+class Asked(NamedTuple):
+    """Which posterior is asked for: a variational family, draws, or either if the data say so."""
+
+    family: Family
+    draw: bool = False
+    either: bool = False
 
 
 class FittingModel(CallbackSupport, ServingModel):
@@ -116,15 +122,15 @@ class FittingModel(CallbackSupport, ServingModel):
         self._check_parameters(observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
-        family = self._family(rows, cols)
+        asked = self._asked(rows, cols)
         notes = (("row_features", rows.joined), ("col_features", cols.joined))
         joined = {argument: note for argument, note in notes if note}
         given_codes = (("rows", rows.code), ("cols", cols.code))
         codes = {side: code for side, code in given_codes if code is not None}
         tasks = SweepTasks(owner, given, observations.values)
-        fit, fitted, selection, advice = self._run(observations, rows, cols, family, tasks)
+        fit, fitted, selection, advice = self._run(observations, rows, cols, asked, tasks)
         # Nothing is set before the fit stands: what fails leaves the model as it was.
-        self._adopt(observations, family, fit, fitted, selection)
+        self._adopt(observations, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
         warn_of_end(fit, self.stop_reason_, self.max_sweeps, advice)
         equal = equal_words(observations.values)
@@ -136,7 +142,7 @@ class FittingModel(CallbackSupport, ServingModel):
     def _check_parameters(self, observations: Observations) -> None:
         check_whole("rank", self.rank)
         check_whole("max_sweeps", self.max_sweeps)
-        check_choice("posterior", self.posterior, ("auto", *FAMILIES, "sampled"))
+        check_choice("posterior", self.posterior, ("auto", "sampled", "variational", *FAMILIES))
         check_whole("n_draws", self.n_draws)
         check_choice("engine", self.engine, ENGINES)
         check_choice("storage", self.storage, ("float64", "float32"))
@@ -152,54 +158,61 @@ class FittingModel(CallbackSupport, ServingModel):
         count_jobs(self.n_jobs)
         check_device(self.device)
 
-    def _family(self, rows: SideSpec, cols: SideSpec) -> Kind:
-        if self.posterior == "sampled":
-            self._check_sampled()
-            return "sampled"
+    def _asked(self, rows: SideSpec, cols: SideSpec) -> Asked:
         featured = rows.features is not None or cols.features is not None
         family: Family = "joint" if featured else "column"
-        if self.posterior != "auto":
+        if self.posterior == "sampled":
+            self._check_sampled()
+            return Asked(family, True)
+        if self.posterior == "auto":
+            # Options of variational fits alone ask for one.
+            draws = not any(True for _ in self._undrawn())
+            return Asked(family, draws, draws)
+        if self.posterior != "variational":
             family = self.posterior
         kind = posterior_of(family)
         if featured and not kind.takes_features:
             raise ValueError(
                 'posterior="column" has no room for features, whose weights tie the columns\' '
-                'rows together: use posterior="auto", "row" or "joint"'
+                'rows together: use posterior="auto", "variational", "row" or "joint"'
             )
         if self.storage != "float64" and not kind.stores_moments:
             raise ValueError(
                 f"storage={self.storage!r} does nothing for the column posterior, which stores no "
                 'second moments: use storage="float64", or posterior="row" or "joint"'
             )
-        return family
+        return Asked(family)
 
-    def _check_sampled(self) -> None:
-        """Options that draws have no use for are refused."""
+    def _undrawn(self) -> Iterator[tuple[str, Any, str]]:
+        """Options set that draws have no use for, their usual values, and why."""
         for name, usual, why in (
             ("engine", "auto", "variances are those of the draws"),
             ("storage", "float64", "no second moments are stored"),
             ("checkpoint", None, "a chain cannot be kept in a checkpoint yet"),
             ("resume", False, "a chain cannot be kept in a checkpoint yet"),
         ):
-            value = getattr(self, name)
-            if value != usual:
-                raise ValueError(
-                    f'{name}={value!r} does not go with posterior="sampled": {why}; leave it at '
-                    f"{usual!r}, or use a variational posterior"
-                )
+            if getattr(self, name) != usual:
+                yield name, usual, why
+
+    def _check_sampled(self) -> None:
+        for name, usual, why in self._undrawn():
+            raise ValueError(
+                f'{name}={getattr(self, name)!r} does not go with posterior="sampled": {why}; '
+                f"leave it at {usual!r}, or use a variational posterior"
+            )
 
     def _run(
         self,
         observations: Observations,
         rows: SideSpec,
         cols: SideSpec,
-        family: Kind,
+        asked: Asked,
         tasks: SweepTasks,
     ) -> tuple[Fit, Posterior, Selection, str]:
         """The fit, what it learned, its questions, and advice where it did not converge."""
         m, n = observations.shape
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
-        settings = self._settings(observations, family, bool(learn))
+        settings = self._settings(observations, asked, bool(learn))
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         kept = self._open_checkpoint(observations, *sides, settings)
         resume = None if kept is None else kept.snapshot
@@ -217,7 +230,7 @@ class FittingModel(CallbackSupport, ServingModel):
 
             def after(sweep: Progress) -> bool:
                 show(sweep)
-                return tasks.end(lambda: self._as_of(sweep.fit(), observations, family))
+                return tasks.end(lambda: self._as_of(sweep.fit(), observations))
 
             tasks.begin()
             fit, selection = select(
@@ -231,7 +244,7 @@ class FittingModel(CallbackSupport, ServingModel):
                 keep=between,
                 resume=resume,
             )
-            fitted = self._posterior(fit, family, observations, backend)
+            fitted = self._posterior(fit, observations, backend)
         if kept is not None:
             kept.finish(fit)
         return fit, fitted, selection, "" if kept is None else kept.advice
@@ -263,8 +276,9 @@ class FittingModel(CallbackSupport, ServingModel):
     def _go_on(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
     ) -> None:
-        family = self.posterior_
-        settings = self._settings(observations, family, False)
+        kind = self.posterior_
+        asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
+        settings = self._settings(observations, asked, False)
         progress = fit_progress(self.max_sweeps, self.verbose)
         again = run_sampled if settings.draws else run
         # A chain has as many components as it is told to.
@@ -275,10 +289,10 @@ class FittingModel(CallbackSupport, ServingModel):
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
-            fitted = self._posterior(fit, family, observations, backend)
+            fitted = self._posterior(fit, observations, backend)
         weights = self.graph_weights_
         selection = Selection("the update", self.selection_.verdicts)
-        self._adopt(observations, family, fit, fitted, selection)
+        self._adopt(observations, fit, fitted, selection)
         self.graph_weights_ = weights
         warn_of_end(fit, self.stop_reason_, self.max_sweeps)
 
@@ -293,10 +307,11 @@ class FittingModel(CallbackSupport, ServingModel):
         kind = "sampled" if settings.draws else settings.family
         return Work(*observations.shape, len(observations), settings.rank, kind, ties)
 
-    def _settings(self, observations: Observations, kind: Kind, learn: bool) -> Settings:
+    def _settings(self, observations: Observations, asked: Asked, learn: bool) -> Settings:
         return Settings(
-            family="joint" if kind == "sampled" else kind,
-            draws=self.n_draws if kind == "sampled" else 0,
+            family=asked.family,
+            draws=self.n_draws if asked.draw else 0,
+            either=asked.either,
             rank=min(self.rank, *observations.shape),
             max_sweeps=self.max_sweeps,
             tol=self.tol,
@@ -316,13 +331,12 @@ class FittingModel(CallbackSupport, ServingModel):
     def _posterior(
         self,
         fit: Fit,
-        kind: Kind,
         observations: Observations,
         backend: Backend | None = None,
     ) -> Posterior:
         limits = self._limits(observations)
         # Moments of draws are those of independent rows.
-        family: Family = "row" if kind == "sampled" else kind
+        family: Family = "row" if fit.kind == "sampled" else fit.kind
         likelihood = self._likelihood()
         fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend, likelihood)
         size = size_if_equal(observations.values)
@@ -336,24 +350,23 @@ class FittingModel(CallbackSupport, ServingModel):
         low, high = (x.min(), x.max()) if isinstance(given, str) else given
         return float(low), float(high)
 
-    def _as_of(self, fit: Fit, observations: Observations, family: Kind) -> Self:
+    def _as_of(self, fit: Fit, observations: Observations) -> Self:
         """This model as a fit under way would leave it."""
         model = copy.copy(self)
-        fitted = self._posterior(fit, family, observations)
-        model._adopt(observations, family, fit, fitted, Selection("a fit under way"))
+        fitted = self._posterior(fit, observations)
+        model._adopt(observations, fit, fitted, Selection("a fit under way"))
         model.joined_, model.feature_codes_ = {}, {}
         return model
 
     def _adopt(
         self,
         observations: Observations,
-        family: Kind,
         fit: Fit,
         fitted: Posterior,
         selection: Selection,
     ) -> None:
         """Become the model of a fit."""
-        self.posterior_ = family
+        self.posterior_ = fit.kind
         self._remember(observations)
         self._describe(fit, selection)
         self.fitted_ = fitted

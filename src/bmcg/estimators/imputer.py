@@ -100,7 +100,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, 
     def __init__(
         self,
         rank: int = 100,
-        posterior: Family | Literal["auto", "sampled"] = "auto",
+        posterior: Family | Literal["auto", "sampled", "variational"] = "auto",
         ridge: float | None = None,
         max_sweeps: int = 200,
         tol: float = 1e-5,

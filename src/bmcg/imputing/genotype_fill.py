@@ -66,8 +66,11 @@ def fill_genotypes(
         columns.graph(col_graph),
     )
     values = columns.values[np.ix_(rows, cols)]
+    if parameters.get("posterior", "auto") == "auto":
+        # Ranks of hundreds, at which draws of this many sites take too long to be tried.
+        parameters["posterior"] = "variational"
     if parameters.get("rank") is None:
-        parameters["rank"] = largest_rank(values.shape, parameters.get("posterior", "auto"))
+        parameters["rank"] = largest_rank(values.shape, parameters["posterior"])
     observations = replace(
         Observations.from_any(values),
         row_labels=None if names[0] is None else Labels(names[0][rows], "row"),
@@ -82,7 +85,7 @@ def largest_rank(shape: tuple[int, int], posterior: str) -> int:
     """Most components a fit may use: min(m, n), and a quarter of the memory limit."""
     m, n = shape
     numbers = MEMORY_LIMIT / 4 / 8 / HELD_ARRAYS / (m + n)
-    k = numbers if posterior in ("auto", "column") else np.sqrt(2.0 * numbers)
+    k = numbers if posterior in ("variational", "column") else np.sqrt(2.0 * numbers)
     return int(max(1, min(m, n, k)))
 
 

@@ -66,6 +66,11 @@ class Draws:
             mean[here], variance[here] = products.mean(axis=0), products.var(axis=0, ddof=self.ddof)
         return mean, variance
 
+    def parts(self, count: int) -> list[Draws]:
+        """The draws in so many parts, one after the other."""
+        cuts = np.array_split(np.arange(len(self)), count)
+        return [Draws(self.rows[cut], self.cols[cut], self.tau[cut]) for cut in cuts]
+
     @property
     def ddof(self) -> int:
         """One degree of freedom goes to the mean, where there is more than one draw."""

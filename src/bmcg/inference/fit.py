@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,10 @@ from .side import Prior, Side, SideInput, Strengths
 from .snapshot import Snapshot
 from .state import State
 
-__all__ = ["Fit", "FittedSide", "Progress", "Settings", "SideInput", "Start"]
+__all__ = ["Fit", "FittedSide", "Kind", "Progress", "Settings", "SideInput", "Start"]
 
 Array = NDArray[np.float64]
+Kind = Family | Literal["sampled"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Settings:
         Range of a value, which judges of predictions know of; None leaves it to `selection`.
     draws : int
         Kept by a fit that samples; zero for a variational one.
+    either : bool
+        Whether a variational fit may take the place of one that samples, if it predicts better.
     chains : int
     burn_in : int
         Most sweeps of a chain before its draws count.
@@ -65,6 +69,7 @@ class Settings:
     single: bool = False
     limits: tuple[float, float] | None = (-np.inf, np.inf)
     draws: int = 0
+    either: bool = False
     chains: int = 1
     burn_in: int = 120
 
@@ -180,6 +185,7 @@ class Fit:
         What its chains say of themselves.
     limits : (float, float) or None
         Range of a value, where that was a question and this the answer.
+    kind : {"column", "row", "joint", "sampled"}
     """
 
     state: State
@@ -198,3 +204,4 @@ class Fit:
     draws: Draws | None = None
     diagnostics: Diagnostics | None = None
     limits: tuple[float, float] | None = None
+    kind: Kind = "row"

@@ -17,15 +17,14 @@ from ..likelihoods.predictive import NO_LIMITS, Limits, Predictive
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .design import entry_moments
-from .fit import Fit, Progress, Settings, SideInput
+from .fit import Fit, Progress, Settings
+from .form import Form, Sides
 from .sampled import run_sampled
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
 
 Array = NDArray[np.float64]
-Sides = tuple[SideInput, SideInput]
-Change = Callable[[Sides], Sides]
 
 # Share of the entries that is left out at a time.
 SHARE = 0.1
@@ -36,6 +35,11 @@ MOST_FOLDS = 5
 MOST_ENTRIES = 200_000
 # Fewer entries than this say nothing.
 LEAST_ENTRIES = 40
+# Parts of a chain whose means tell how far its mean is off.
+BATCHES = 5
+# How a model has to compare with the one that stands: be better; be better by more than the
+# standard error, because it knows more; or be as good, because it knows less.
+OTHER, MORE, LESS = 0, 1, -1
 
 
 @dataclass(frozen=True)
@@ -98,13 +102,26 @@ def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Arra
     return -found.log_density(fold.values)
 
 
+def chain_error(fit: Fit, fold: Fold, longer: int) -> Array:
+    """How much of the squared errors a chain that keeps more draws would be without.
+
+    The variance of a mean over draws, from the means of parts of the chain, shape (n_left_out,).
+    """
+    draws = fit.draws
+    if draws is None or len(draws) < 2 * BATCHES or longer <= len(draws):
+        return np.zeros(len(fold.values))
+    means = np.stack([part.moments(fold.rows, fold.cols)[0] for part in draws.parts(BATCHES)])
+    found: Array = means.var(axis=0, ddof=1) / BATCHES
+    return fit.scale**2 * found * (1.0 - len(draws) / longer)
+
+
 class Score(NamedTuple):
     """How well left-out entries are predicted.
 
     Attributes
     ----------
     losses : ndarray of shape (n_left_out,)
-        Of all folds: squared errors, or −ln p.
+        Of all folds: squared errors, less what a longer chain would be without, or −ln p.
     clipped : bool
         Whether these are within the observed range.
     squared : bool
@@ -118,7 +135,7 @@ class Score(NamedTuple):
     def error(self) -> float:
         """Root mean squared error, or mean of −ln p."""
         mean = float(self.losses.mean())
-        return float(np.sqrt(mean)) if self.squared else mean
+        return float(np.sqrt(max(mean, 0.0))) if self.squared else mean
 
     @property
     def measure(self) -> str:
@@ -130,6 +147,12 @@ class Score(NamedTuple):
         gain = self.losses - other.losses
         return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
 
+    def replaces(self, standing: Score, rule: int) -> bool:
+        """Whether it does for its model to take the place of the one that stands."""
+        if rule == MORE:
+            return not standing.is_as_good_as(self)
+        return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
+
 
 def ties(sides: Sides, settings: Settings) -> Any:
     """What two models have in common that share the meaning of their strengths.
@@ -138,6 +161,29 @@ def ties(sides: Sides, settings: Settings) -> Any:
     """
     own = tuple((s.stack.names, len(s.stack.heads), s.features is None) for s in sides)
     return own, settings.rank > 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model, as far as questions have been answered, and how well it predicts.
+
+    Attributes
+    ----------
+    form : Form
+        What it uses of the sides as given.
+    settings : Settings
+    score : Score or None
+        None before it was tried.
+    """
+
+    form: Form
+    settings: Settings
+    score: Score | None = None
+
+    @property
+    def clipped(self) -> bool:
+        """Whether it predicts better within the observed range."""
+        return self.score is not None and self.score.clipped
 
 
 @dataclass
@@ -152,6 +198,11 @@ class Judge:
     backend : Backend
     show : callable
         Tells the user of a sweep, and what it is of.
+    unseen : tuple of ndarray of bool
+        Rows and columns without any entry, of shapes (m,) and (n,).
+    n_entries : int
+    draws : int
+        That the fit will keep, if it samples.
     analyses : Analyses
     sweeps : int
         Made so far.
@@ -161,25 +212,45 @@ class Judge:
     sides: Sides
     backend: Backend
     show: Callable[[Progress, str], None]
+    unseen: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    n_entries: int
+    draws: int = 0
     analyses: Analyses = field(default_factory=Analyses)
     sweeps: int = 0
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
 
-    def error(self, change: Change, settings: Settings, name: str) -> float:
-        """Root mean squared error of the left-out entries of all folds, or their log loss."""
-        return self.score(change, settings, name).error
+    @classmethod
+    def of(
+        cls,
+        observations: Observations,
+        sides: Sides,
+        settings: Settings,
+        backend: Backend,
+        show: Callable[[Progress, str], None],
+        **rest: Any,
+    ) -> Judge:
+        """The judge of models of these observations."""
+        views = observations.by_row, observations.by_col
+        rows, cols = (np.diff(view.indptr) == 0 for view in views)
+        folds, n = make_folds(observations, settings.seed), len(observations)
+        return cls(folds, sides, backend, show, (rows, cols), n, settings.draws, **rest)
 
-    def score(self, change: Change, settings: Settings, name: str) -> Score:
-        """The same, within the range of the kept values if that is a question and better so."""
+    def scored(self, choice: Choice, name: str) -> Choice:
+        """The choice with its left-out errors."""
+        return replace(choice, score=self.score(choice.form, choice.settings, name))
+
+    def score(self, form: Form, settings: Settings, name: str) -> Score:
+        """Of a model, within the range of the kept values if that is a question and better so."""
         found: tuple[list[Array], list[Array]] = ([], [])
         likelihood = settings.prior.likelihood
         for fold in self.folds:
-            fit, kept = self._fit(fold, change, settings, name), fold.kept.values
-            limits = NO_LIMITS if settings.limits is None else settings.limits
-            found[0].append(losses(fit, fold, likelihood, limits))
+            fit, kept = self._fit(fold, form, settings, name), fold.kept.values
+            limits = [NO_LIMITS if settings.limits is None else settings.limits]
             if settings.limits is None and likelihood.is_plain:
-                seen = float(kept.min()), float(kept.max())
-                found[1].append(losses(fit, fold, likelihood, seen))
+                limits.append((float(kept.min()), float(kept.max())))
+            less = chain_error(fit, fold, self.draws) if likelihood.is_plain else 0.0
+            for part, limit in zip(found, limits, strict=False):
+                part.append(losses(fit, fold, likelihood, limit) - less)
         scores = [
             Score(np.concatenate(part), clipped, likelihood.is_plain)
             for part, clipped in zip(found, (False, True), strict=True)
@@ -187,34 +258,27 @@ class Judge:
         ]
         return min(scores, key=lambda score: score.error)
 
-    def _fit(self, fold: Fold, change: Change, settings: Settings, name: str) -> Fit:
-        sides = change((self.sides[0].of(fold.kept), self.sides[1].of(fold.kept)))
+    def _fit(self, fold: Fold, form: Form, settings: Settings, name: str) -> Fit:
+        sides = form.of((self.sides[0].of(fold.kept), self.sides[1].of(fold.kept)))
 
         def after(sweep: Progress) -> bool:
             self.show(sweep, f"{name}: ")
             return False
 
+        options: dict[str, Any] = {
+            "backend": self.backend,
+            "callback": after,
+            "analyses": self.analyses,
+        }
         if not settings.draws:
-            fit = run(
-                fold.kept,
-                *sides,
-                settings,
-                backend=self.backend,
-                callback=after,
-                analyses=self.analyses,
-            )
+            fit = run(fold.kept, *sides, settings, **options)
         else:
             # Strengths learned by one trial are where the next one with the same ties starts.
+            shared = ties(sides, settings)
             fit = run_sampled(
-                fold.kept,
-                *sides,
-                settings,
-                backend=self.backend,
-                callback=after,
-                analyses=self.analyses,
-                strengths=self.strengths.get(ties(sides, settings)),
+                fold.kept, *sides, settings, strengths=self.strengths.get(shared), **options
             )
-            self.strengths[ties(sides, settings)] = fit.rows.strengths, fit.cols.strengths
+            self.strengths[shared] = fit.rows.strengths, fit.cols.strengths
         self.sweeps += len(fit.trace)
         if fit.interrupted:
             # A trial has nothing to save: the interrupt is the caller's.
@@ -222,51 +286,16 @@ class Judge:
         return fit
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The model that stands, as far as questions have been answered.
-
-    Attributes
-    ----------
-    change : callable
-        From the sides as given to those of the model.
-    settings : Settings
-    score : Score
-    """
-
-    change: Change
-    settings: Settings
-    score: Score
-
-    def with_change(self, change: Change) -> Choice:
-        """With something more done to the sides."""
-        return replace(self, change=lambda sides: change(self.change(sides)))
-
-
 def weigh(
-    judge: Judge,
-    standing: Choice,
-    other: Choice,
-    question: str,
-    tried: str,
-    simpler: bool = False,
+    judge: Judge, standing: Choice, other: Choice, question: str, tried: str, rule: int
 ) -> tuple[Choice, Verdict]:
-    """The choice of two that predicts left-out entries better; a draw leaves what stands.
-
-    One that is `simpler`, because it knows less, is taken unless what it leaves out shows: its
-    gain has to be more than its standard error.
-    """
+    """The choice of two that left-out entries speak for; a draw leaves what stands."""
     began, sweeps = time.perf_counter(), judge.sweeps
-    score = judge.score(other.change, other.settings, tried)
-    taken = score.error < standing.score.error or (simpler and score.is_as_good_as(standing.score))
-    verdict = Verdict(
-        question,
-        tried,
-        taken,
-        score.measure,
-        standing.score.error,
-        score.error,
-        judge.sweeps - sweeps,
-        time.perf_counter() - began,
-    )
-    return (replace(other, score=score) if taken else standing), verdict
+    other = judge.scored(other, tried)
+    assert standing.score is not None
+    assert other.score is not None
+    taken = other.score.replaces(standing.score, rule)
+    errors = standing.score.error, other.score.error
+    used = judge.sweeps - sweeps, time.perf_counter() - began
+    verdict = Verdict(question, tried, taken, other.score.measure, *errors, *used)
+    return (other if taken else standing), verdict

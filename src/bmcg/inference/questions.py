@@ -19,7 +19,8 @@ from ..linalg.engines import Analyses
 from ..observations import Observations
 from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
-from .left_out import LEAST_ENTRIES, Change, Judge, make_folds
+from .form import Form
+from .left_out import LEAST_ENTRIES, LESS, Judge
 from .side import Strengths
 from .variational import FIRST_RANK, run
 from .verdict import Verdict
@@ -113,8 +114,9 @@ class Trials:
 
     def judge(self, standing: Standing) -> Judge:
         """Who tells which model predicts better."""
-        folds = make_folds(self.observations, standing.settings.seed)
-        return Judge(folds, standing.sides, self.backend, self.show, self.analyses)
+        rest = self.backend, self.show
+        given = self.observations, standing.sides, standing.settings
+        return Judge.of(*given, *rest, analyses=self.analyses)
 
 
 Answer = tuple[Standing, tuple[Verdict, ...]]
@@ -150,6 +152,24 @@ def ask_biases(trials: Trials, standing: Standing) -> Answer:
     return replace(standing, settings=replace(settings, bias=pays)), (verdict,)
 
 
+def ask_start(trials: Trials, standing: Standing) -> Answer:
+    """Whether a fit that ended with nothing, or with all it may have, does better from elsewhere.
+
+    The bound tells which of both is the better fit.
+    """
+    fit, settings = standing.fit, standing.settings
+    odd = fit is not None and fit.converged and settings.rank > 0
+    if fit is None or not odd or 0 < fit.state.rank < max(settings.rank, FIRST_RANK):
+        return standing, ()
+    clock = Clock(trials)
+    end = "nothing was found" if fit.state.rank == 0 else "every component was used"
+    tried = f"another start, because {end}"
+    other = trials.fit(standing.sides, replace(settings, seed=settings.seed + 1), tried)
+    taken = other.converged and other.trace[-1] > fit.trace[-1]
+    verdict = clock.verdict("start", tried, taken, "bound", fit.trace[-1], other.trace[-1])
+    return (replace(standing, fit=other) if taken else standing), (verdict,)
+
+
 def ask_components(trials: Trials, standing: Standing) -> Answer:
     """Whether biases alone predict left-out entries better.
 
@@ -159,7 +179,7 @@ def ask_components(trials: Trials, standing: Standing) -> Answer:
     if not (_in_doubt(standing) and settings.bias and fit is not None and fit.state.rank):
         return standing, ()
     less = replace(settings, rank=0)
-    return _judged(trials, standing, "components", lambda sides: sides, less, "biases alone")
+    return _judged(trials, standing, "components", Form(), less, "biases alone")
 
 
 def ask_features(trials: Trials, standing: Standing) -> Answer:
@@ -170,10 +190,7 @@ def ask_features(trials: Trials, standing: Standing) -> Answer:
     sides = standing.sides
     if not (_in_doubt(standing) and features_are_dispensable(trials.observations, sides)):
         return standing, ()
-
-    def bare(sides: Sides) -> Sides:
-        return replace(sides[0], features=None), replace(sides[1], features=None)
-
+    bare = Form(features=(False, False))
     return _judged(trials, standing, "features", bare, standing.settings, "without features")
 
 
@@ -245,7 +262,7 @@ def _in_doubt(standing: Standing) -> bool:
 
 
 def _judged(
-    trials: Trials, standing: Standing, question: str, change: Change, settings: Settings, name: str
+    trials: Trials, standing: Standing, question: str, form: Form, settings: Settings, name: str
 ) -> Answer:
     """The model that stands, or a simpler one unless what that leaves out shows.
 
@@ -256,11 +273,11 @@ def _judged(
     if not judge.folds:
         rule = f"because fewer than {LEAST_ENTRIES} entries say nothing"
         return standing, (clock.verdict(question, name, False, rule, np.nan, np.nan),)
-    full = judge.score(lambda sides: sides, standing.settings, standing.name)
-    less = judge.score(change, settings, name)
+    full = judge.score(Form(), standing.settings, standing.name)
+    less = judge.score(form, settings, name)
     trials.sweeps += judge.sweeps
-    enough = less.is_as_good_as(full)
-    new = trials.fit(change(standing.sides), settings, name) if enough else old
+    enough = less.replaces(full, LESS)
+    new = trials.fit(form.of(standing.sides), settings, name) if enough else old
     taken = new is not old and new.converged
     verdict = clock.verdict(question, name, taken, full.measure, full.error, less.error)
     if not taken:

@@ -190,6 +190,7 @@ class _Chains:
             unsolved=point.unsolved,
             draws=found.draws,
             diagnostics=diagnostics,
+            kind="sampled",
         )
 
 

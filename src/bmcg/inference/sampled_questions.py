@@ -1,20 +1,21 @@
-"""What a sampled model is made of: each question answered by entries that were left out.
+"""The questions of a sampled model, from less to more: each answered by entries left out.
 
-Questions are asked with few components and short chains, from a fresh start each, so that no
-answer inherits what an earlier fit had dropped. A choice that gains nothing is not made, so that
-knowing more never costs: a graph, features or biases that do not help are left out.
+It begins with some components and biases, and nothing that is known besides the entries. Do the
+graphs of a side help, and in which form; do features? Each has to show, by more than the standard
+error of its gain, so that knowing more never costs. Then whether biases are needed and how many
+components are, and at last whether a variational posterior predicts better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
-from ..graphs.precision import GraphStack
 from .fit import Settings, SideInput
-from .left_out import Change, Choice, Judge, Score, Sides, weigh
+from .form import AS_GIVEN, Form, forms_of
+from .left_out import MORE, OTHER, Choice, Judge, weigh
 from .verdict import Verdict
 
 # Components that questions are asked with, before their number is one.
@@ -22,159 +23,149 @@ FIRST_RANK = 16
 # Sweeps and kept draws of a trial, and the most of its burn-in.
 TRIAL_DRAWS = 30
 TRIAL_BURN_IN = 60
-# A graph that joins more than this share of all pairs says how alike all nodes are, not who is
-# next to whom; the nearest of each node may say more.
-DENSE_SHARE = 0.1
-NEAREST = (10, 5)
+# Features of more numbers than this share of the entries make every solve of a chain long. Where
+# there is a choice they are left to the variational posterior.
+HEAVY_SHARE = 0.5
 
 SIDES = ("rows", "columns")
 
 
-Answer = tuple[Choice, list[Verdict]]
+class Questions:
+    """All questions in turn; one that is not asked leaves the fuller model.
 
+    Parameters
+    ----------
+    judge : Judge
+    settings : Settings
+        Of the fit that is to be made.
+    asked : collection of str
+    variational : Settings or None
+        The variational fit that could take its place.
 
-def choose(judge: Judge, settings: Settings, asked: Collection[str]) -> Answer:
-    """All questions in turn; one that is not asked leaves the fuller model."""
-    trial = replace(
-        settings,
-        rank=min(settings.rank, FIRST_RANK),
-        bias=settings.bias is not False,
-        max_sweeps=TRIAL_DRAWS,
-        draws=TRIAL_DRAWS,
-        chains=1,
-        burn_in=TRIAL_BURN_IN,
-    )
-    choice = Choice(lambda sides: sides, trial, Score(np.full(1, np.inf), False))
-    verdicts = list[Verdict]()
-    if judge.folds:
-        choice = replace(choice, score=judge.score(choice.change, trial, "the whole model"))
-        for name, question in QUESTIONS.items():
-            if name in asked:
-                choice, found = question(judge, choice, settings)
-                verdicts += found
-    rank, bias = choice.settings.rank, choice.settings.bias
-    return replace(choice, settings=replace(settings, rank=rank, bias=bias)), verdicts
+    Attributes
+    ----------
+    choice : Choice
+        The model that stands.
+    verdicts : list of Verdict
+    """
 
+    def __init__(
+        self,
+        judge: Judge,
+        settings: Settings,
+        asked: Collection[str],
+        variational: Settings | None = None,
+    ) -> None:
+        self.judge, self.settings, self.asked = judge, settings, asked
+        self.variational = variational
+        self.verdicts = list[Verdict]()
+        rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
+        trial = replace(
+            settings,
+            rank=rank,
+            bias=settings.bias is not False,
+            max_sweeps=TRIAL_DRAWS,
+            draws=TRIAL_DRAWS,
+            chains=1,
+            burn_in=TRIAL_BURN_IN,
+        )
+        self.choice = Choice(self._least(), trial)
 
-def ask_graphs(judge: Judge, choice: Choice, settings: Settings) -> Answer:
-    """Whether nearest neighbours say more than a dense graph, and whether a graph helps at all."""
-    changes: list[tuple[Change, str]] = []
-    for which, side in enumerate(judge.sides):
-        counts = NEAREST if is_dense(side.stack) else ()
-        changes += [(_on(which, nearest, count), _nearest_of(which, count)) for count in counts]
-    choice, verdicts = _try_each(judge, choice, "graphs", changes)
-    changes = [
-        (_on(which, without_graphs), f"without the graphs of the {SIDES[which]}")
-        for which, side in enumerate(judge.sides)
-        if side.stack.names
-    ]
-    choice, more = _try_each(judge, choice, "graphs", changes, simpler=True)
-    return choice, verdicts + more
+    def answer(self) -> tuple[Choice, list[Verdict]]:
+        """The model that predicts best, with the settings of its fit, and what was tried."""
+        if self.judge.folds:
+            self.choice = self.judge.scored(self.choice, "components and biases")
+            self._ask()
+        rank, bias = self.choice.settings.rank, self.choice.settings.bias
+        full = self.settings if self.choice.settings.draws else self.choice.settings
+        return replace(self.choice, settings=replace(full, rank=rank, bias=bias)), self.verdicts
 
+    def _ask(self) -> None:
+        if "graphs" in self.asked:
+            self._ask_graphs()
+        if "features" in self.asked:
+            self._ask_features()
+        if "biases" in self.asked and self.settings.bias is None:
+            self._offer("biases", "without biases", OTHER, bias=False)
+        if "components" in self.asked:
+            self._ask_components()
+        if self.variational is not None:
+            self._ask_posterior(self.variational)
 
-def ask_features(judge: Judge, choice: Choice, settings: Settings) -> Answer:
-    """Whether the features of a side help."""
-    changes: list[tuple[Change, str]] = [
-        (_on(which, without_features), f"without the features of the {SIDES[which]}")
-        for which, side in enumerate(judge.sides)
-        if side.features is not None
-    ]
-    return _try_each(judge, choice, "features", changes, simpler=True)
+    def _least(self) -> Form:
+        """Nothing but what is not in question."""
+        graphs = None if "graphs" in self.asked and self.judge.folds else AS_GIVEN
+        rows, cols = (
+            not (self.judge.folds and "features" in self.asked and self._dispensable(which))
+            for which in (0, 1)
+        )
+        return Form((graphs, graphs), (rows, cols))
 
+    def _dispensable(self, which: int) -> bool:
+        """Whether entries can say if features help: not of rows that they know nothing else of."""
+        features = self.judge.sides[which].features
+        unseen = self.judge.unseen[which]
+        return features is None or not (np.diff(features.indptr)[unseen] > 0).any()
 
-def ask_biases(judge: Judge, choice: Choice, settings: Settings) -> Answer:
-    """Whether rows and columns do without offsets of their own."""
-    if settings.bias is not None:
-        return choice, []
-    other = replace(choice, settings=replace(choice.settings, bias=False))
-    choice, verdict = weigh(judge, choice, other, "biases", "without biases")
-    return choice, [verdict]
-
-
-def ask_components(judge: Judge, choice: Choice, settings: Settings) -> Answer:
-    """How many components: twice as many while that helps, else half as many; or none."""
-    verdicts = list[Verdict]()
-    first = choice.settings.rank
-
-    def offer(rank: int, words: str, bias: bool | None = None) -> bool:
-        nonlocal choice
-        asked = replace(choice.settings, rank=rank)
-        asked = asked if bias is None else replace(asked, bias=bias)
-        other = replace(choice, settings=asked)
-        choice, verdict = weigh(judge, choice, other, "components", words)
-        verdicts.append(verdict)
+    def _offer(
+        self, question: str, tried: str, rule: int, form: Form | None = None, **changes: object
+    ) -> bool:
+        other = Choice(
+            form or self.choice.form,
+            replace(self.choice.settings, **changes),  # type: ignore[arg-type]
+        )
+        self.choice, verdict = weigh(self.judge, self.choice, other, question, tried, rule)
+        self.verdicts.append(verdict)
         return verdict.taken
 
-    rank = 2 * first
-    while rank <= settings.rank and offer(rank, f"{rank} components"):
-        rank *= 2
-    rank = first // 2
-    while choice.settings.rank == 2 * rank > 0 and offer(rank, f"{rank} components"):
-        rank //= 2
-    if settings.bias is not False and choice.settings.rank:
-        offer(0, "biases alone", bias=True)
-    return choice, verdicts
+    def _ask_components(self) -> None:
+        """How many: twice as many while that helps, else half as many; or none."""
+        first = self.choice.settings.rank
+        rank = 2 * first
+        while rank <= self.settings.rank and self._components(rank):
+            rank *= 2
+        rank = first // 2
+        while self.choice.settings.rank == 2 * rank > 0 and self._components(rank):
+            rank //= 2
+        if self.settings.bias is not False and self.choice.settings.rank:
+            self._offer("components", "biases alone", OTHER, bias=True, rank=0)
 
+    def _components(self, rank: int) -> bool:
+        words = "1 component" if rank == 1 else f"{rank} components"
+        return self._offer("components", words, OTHER, rank=rank)
 
-QUESTIONS: dict[str, Callable[[Judge, Choice, Settings], Answer]] = {
-    "graphs": ask_graphs,
-    "features": ask_features,
-    "biases": ask_biases,
-    "components": ask_components,
-}
+    def _ask_graphs(self) -> None:
+        """Whether the graphs of a side help: as given, or their nearest where all are joined."""
+        for which, side in enumerate(self.judge.sides):
+            if not side.stack.names:
+                continue
+            rule, name = MORE, f"the graphs of the {SIDES[which]}"
+            for count in forms_of(side.stack):
+                words = f"the {count} nearest in {name}" if count else f"with {name}"
+                form = self.choice.form.with_graphs(which, count)
+                if self._offer("graphs", words, rule, form):
+                    # A form of what has shown already has only to be better.
+                    rule = OTHER
 
+    def _ask_features(self) -> None:
+        """Whether features help: those of both sides together, weighed by the fit."""
+        given = tuple(side.features is not None for side in self.judge.sides)
+        used = tuple(
+            have and (self.variational is None or not self._heavy(side))
+            for have, side in zip(given, self.judge.sides, strict=True)
+        )
+        form = replace(self.choice.form, features=(used[0], used[1]))
+        if any(used) and form != self.choice.form:
+            self._offer("features", "with features", MORE, form)
 
-def _try_each(
-    judge: Judge,
-    choice: Choice,
-    question: str,
-    changes: Sequence[tuple[Change, str]],
-    simpler: bool = False,
-) -> Answer:
-    verdicts = []
-    for change, tried in changes:
-        other = choice.with_change(change)
-        choice, verdict = weigh(judge, choice, other, question, tried, simpler)
-        verdicts.append(verdict)
-    return choice, verdicts
+    def _heavy(self, side: SideInput) -> bool:
+        assert side.features is not None
+        return side.features.nnz > HEAVY_SHARE * self.judge.n_entries
 
-
-def _nearest_of(which: int, count: int) -> str:
-    return f"the {count} nearest in the graphs of the {SIDES[which]}"
-
-
-def _on(which: int, change: Callable[..., SideInput], *rest: int) -> Change:
-    """A change of one side as one of both."""
-
-    def both(sides: Sides) -> Sides:
-        changed = change(sides[which], *rest)
-        return (changed, sides[1]) if which == 0 else (sides[0], changed)
-
-    return both
-
-
-def is_dense(stack: GraphStack) -> bool:
-    """Whether a graph joins so many pairs that nearest neighbours are worth a question."""
-    pairs = stack.n * (stack.n - 1) / 2
-    return (
-        bool(len(stack.names))
-        and max(NEAREST) < DENSE_SHARE * stack.n
-        and (len(stack.heads) > DENSE_SHARE * pairs)
-    )
-
-
-def nearest(side: SideInput, count: int) -> SideInput:
-    """The side with each node's strongest edges alone, those of either end."""
-    return replace(side, stack=side.stack.nearest(count))
-
-
-def without_features(side: SideInput) -> SideInput:
-    """The side without its features; its graphs stay."""
-    return replace(side, features=None)
-
-
-def without_graphs(side: SideInput) -> SideInput:
-    """The side without its graphs; its features stay."""
-    none = np.empty(0, dtype=np.int32)
-    bare = GraphStack(side.stack.n, none, none, np.empty((0, 0)), ())
-    return replace(side, stack=bare, ridge=1.0)
+    def _ask_posterior(self, settings: Settings) -> None:
+        """Whether a variational posterior, with all features, predicts better."""
+        form = replace(self.choice.form, features=(True, True))
+        other = Choice(form, replace(settings, bias=self.choice.settings.bias))
+        words = f"a variational posterior ({settings.family})"
+        self.choice, verdict = weigh(self.judge, self.choice, other, "posterior", words, OTHER)
+        self.verdicts.append(verdict)

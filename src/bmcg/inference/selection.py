@@ -1,7 +1,9 @@
 """What a model is made of: one listed sequence of questions, and the record of their answers.
 
-Before the fit: are biases worth having? After it: would it do without components, without
-features, without a graph? One that is not asked leaves the fuller model.
+A sampled model is put together from what left-out entries speak for (`sampled_questions`), and so
+is the choice between draws and a variational posterior. A variational one asks before the fit: are
+biases worth having? After it: would it do without components, without features, without a graph?
+A question that is not asked leaves the fuller model.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends import Backend
+from ..linalg.engines import Analyses
 from ..observations import Observations
 from .fit import Fit, Progress, Settings
-from .left_out import Judge, make_folds, ties
+from .form import Form
+from .left_out import LEAST_ENTRIES, Choice, Judge, ties
 from .questions import (
     WHOLE,
     Clock,
@@ -28,9 +32,10 @@ from .questions import (
     ask_components,
     ask_features,
     ask_graphs,
+    ask_start,
 )
 from .sampled import run_sampled
-from .sampled_questions import choose
+from .sampled_questions import Questions
 from .snapshot import Snapshot
 from .variational import run
 from .verdict import Verdict
@@ -58,11 +63,12 @@ class Selection(NamedTuple):
 RANGE = "because left-out entries are predicted better within it"
 BEFORE: dict[str, Question] = {"biases": ask_biases}
 AFTER: dict[str, Question] = {
+    "start": ask_start,
     "components": ask_components,
     "features": ask_features,
     "graphs": ask_graphs,
 }
-QUESTIONS = (*BEFORE, *AFTER)
+QUESTIONS = (*BEFORE, *AFTER, "posterior")
 
 
 def select(
@@ -76,6 +82,7 @@ def select(
     callback: Callable[[Progress], bool | None] | None = None,
     keep: Callable[[Snapshot], None] | None = None,
     resume: Snapshot | None = None,
+    analyses: Analyses | None = None,
 ) -> tuple[Fit, Selection]:
     """Fit, with all questions asked.
 
@@ -90,12 +97,13 @@ def select(
         Tells the user of the sweeps of a trial.
     asked : collection of str
         Names of the questions that are asked.
-    callback, keep, resume
+    callback, keep, resume, analyses
         Of the fit itself, as in `run`.
     """
+    options: dict[str, Any] = {"backend": backend, "callback": callback}
     if settings.draws:
-        return _select_sampled(observations, sides, settings, backend, show, asked, callback)
-    trials = Trials(observations, backend, show)
+        return _select_drawn(observations, sides, settings, show, asked, keep, options)
+    trials = Trials(observations, backend, show, analyses or Analyses())
     if resume is not None:
         settings = replace(settings, bias=resume.state.biased)
     standing, verdicts = Standing(sides, settings), list[Verdict]()
@@ -105,46 +113,56 @@ def select(
             verdicts += found
     if standing.settings.bias is None:
         standing = replace(standing, settings=replace(standing.settings, bias=True))
-    fit = run(
-        observations,
-        *sides,
-        standing.settings,
-        backend=backend,
-        callback=callback,
-        keep=keep,
-        resume=resume,
-        analyses=trials.analyses,
-    )
+    options |= {"keep": keep, "resume": resume, "analyses": trials.analyses}
+    fit = run(observations, *sides, standing.settings, **options)
     return settle(trials, replace(standing, fit=fit), asked, tuple(verdicts))
 
 
-def _select_sampled(
+def _select_drawn(
     observations: Observations,
     sides: Sides,
     settings: Settings,
-    backend: Backend,
     show: Callable[..., None],
     asked: Collection[str],
-    callback: Callable[[Progress], bool | None] | None,
+    keep: Callable[[Snapshot], None] | None,
+    options: dict[str, Any],
 ) -> tuple[Fit, Selection]:
-    """Chains of the model that predicts left-out entries best, on all entries."""
-    judge = Judge(make_folds(observations, settings.seed), sides, backend, show)
-    choice, verdicts = choose(judge, settings, asked)
-    chosen = choice.change(sides)
-    fit = run_sampled(
-        observations,
-        *chosen,
-        choice.settings,
-        backend=backend,
-        callback=callback,
-        strengths=judge.strengths.get(ties(chosen, choice.settings)),
-        analyses=judge.analyses,
-    )
-    if choice.score.clipped:
+    """The model that predicts left-out entries best, on all entries; drawn, or else variational."""
+    judge = Judge.of(observations, sides, settings, options["backend"], show)
+    choice, verdicts = _choose(judge, settings, asked)
+    chosen = choice.form.of(sides)
+    options["analyses"] = judge.analyses
+    if choice.settings.draws:
+        strengths = judge.strengths.get(ties(chosen, choice.settings))
+        fit = run_sampled(observations, *chosen, choice.settings, strengths=strengths, **options)
+        selection = Selection(WHOLE, tuple(verdicts))
+    else:
+        # A variational fit asks its own questions of what has been chosen.
+        inner = select(
+            observations, chosen, choice.settings, show=show, asked=asked, keep=keep, **options
+        )
+        fit, selection = inner[0], Selection(inner[1].holds, (*verdicts, *inner[1].verdicts))
+    if choice.clipped:
         low, high = float(observations.values.min()), float(observations.values.max())
         fit = replace(fit, limits=(low, high))
-        verdicts.append(Verdict("range", "the observed range", True, RANGE, np.nan, np.nan, 0, 0.0))
-    return as_given(fit, sides), Selection(WHOLE, tuple(verdicts))
+        clip = Verdict("range", "the observed range", True, RANGE, np.nan, np.nan, 0, 0.0)
+        selection = Selection(selection.holds, (*selection.verdicts, clip))
+    return as_given(fit, sides), selection
+
+
+def _choose(
+    judge: Judge, settings: Settings, asked: Collection[str]
+) -> tuple[Choice, list[Verdict]]:
+    """What left-out entries speak for; where they are too few to speak, a variational fit."""
+    either = settings.either and "posterior" in asked
+    drawn = replace(settings, either=False)
+    variational = replace(drawn, draws=0) if either else None
+    if variational is not None and not judge.folds:
+        few = f"because fewer than {LEAST_ENTRIES} entries say nothing"
+        words = f"a variational posterior ({settings.family})"
+        verdict = Verdict("posterior", words, True, few, np.nan, np.nan, 0, 0.0)
+        return Choice(Form(), variational), [verdict]
+    return Questions(judge, drawn, asked, variational).answer()
 
 
 def settle(

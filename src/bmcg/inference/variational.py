@@ -223,6 +223,7 @@ class _Loop:
             snapshot,
             tuple(self.steps),
             self.unsolved,
+            kind=self.settings.family,
         )
 
     def _first_state(self) -> State:

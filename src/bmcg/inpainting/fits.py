@@ -43,8 +43,8 @@ def interrupts_heard() -> Iterator[None]:
 
 
 def fit_whole(parameters: dict[str, Any], *data: Any) -> BMCG:
-    """`BMCG(**parameters).fit(*data)`, and KeyboardInterrupt if it was interrupted."""
-    model = BMCG(**parameters).fit(*data)
+    """A variational fit, and KeyboardInterrupt if it was interrupted."""
+    model = BMCG(**{"posterior": "variational", **parameters}).fit(*data)
     if _heard or model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     return model
