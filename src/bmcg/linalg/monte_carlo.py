@@ -210,7 +210,8 @@ class MonteCarloEngine:
         return conjugate_gradient(
             system.apply,
             self._kept(rhs),
-            start=start if start is not None and start.shape == shape else None,
+            # In the precision of this solve, whatever a checkpoint kept them in.
+            start=self._kept(start) if start is not None and start.shape == shape else None,
             precondition=system.precondition,
             remainder=system.remainder,
             systems=count,
