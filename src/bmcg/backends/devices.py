@@ -85,6 +85,16 @@ def chosen(device: str, work: Work | None) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def grouping_on(device: str, entries: int) -> Any:
+    """Who sorts so many entries: a function for `observations.grouped_by`, or None for the host."""
+    where = chosen(device, Work(0, 0, entries, 0, "row"))
+    if entries < LARGE or not where.startswith("cuda"):
+        return None
+    from .torch.grouping import DeviceGrouping
+
+    return DeviceGrouping(where)
+
+
 @contextmanager
 def open_device(device: str, n_jobs: int | None, work: Work | None = None) -> Iterator[Backend]:
     """The back end of a device; threads and memory are given back with the block.

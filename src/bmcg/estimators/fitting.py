@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend, count_jobs
-from ..backends.devices import Work, check_device, open_device
+from ..backends.devices import Work, check_device, grouping_on, open_device
 from ..callbacks import CallbackSupport, SweepTasks
 from ..caller import user_level
 from ..checks import (
@@ -36,6 +36,7 @@ from ..inference.variational import run
 from ..likelihoods import Likelihood, likelihood_of
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
+from ..observations.grouping import grouped_by
 from ..posterior import Posterior
 from ..progress import fit_progress
 from .ending import warn_of_end
@@ -91,7 +92,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         col_features: Any = None,
     ) -> Self:
         """Fit; the owner's callbacks hear of it, and of the matrix that the owner was given."""
-        observations = Observations.from_any(X)
+        check_device(self.device)
+        with grouped_by(grouping_on(self.device, getattr(X, "nnz", 0))):
+            observations = Observations.from_any(X)
         self._check_parameters(observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
@@ -129,7 +132,6 @@ class FittingModel(CallbackSupport, RecordedModel):
             check_number("ridge", self.ridge)
         check_number("tol", self.tol, allow_equal=True)
         count_jobs(self.n_jobs)
-        check_device(self.device)
 
     def _asked(self, rows: SideSpec, cols: SideSpec) -> Asked:
         featured = rows.features is not None or cols.features is not None

@@ -1,0 +1,1 @@
+"""What a GPU does and takes: `python -m benchmarks.gpu`."""

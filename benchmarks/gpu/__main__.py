@@ -1,0 +1,185 @@
+"""`python -m benchmarks.gpu PART ...`: what a GPU does and takes, as lines of JSON.
+
+check     a small fit of every kind beside the host's
+ratings   MovieLens 1M, from a file that `pack` made
+sets      the four rating sets on both back ends, from a file that `pack` made
+1e8, 1e9  power-law data of that size: draws, row sweeps and a finished fit
+graphs    1e8 with 10 neighbours on both sides
+als       1e8, plain PyTorch
+host      1e8, a few draws of the Numba back end on all cores
+pack      write the rating sets to one file, where their data are
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SAMPLED = {
+    "posterior": "sampled",
+    "rank": 32,
+    "bias": True,
+    "selection": False,
+    "max_sweeps": 200,
+    "n_draws": 20,
+    "value_range": None,
+}
+SIZES = {"1e8": (10**8, 480_000, 18_000), "1e9": (10**9, 2_000_000, 200_000)}
+
+
+def check(options: argparse.Namespace) -> dict[str, Any]:
+    """Bounds after each sweep on a GPU beside the host's."""
+    from bmcg import BMCG, Observations
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 4)) @ rng.normal(size=(4, 300)) + rng.normal(size=(900, 300))
+    data = Observations.from_any(np.where(rng.random(X.shape) < 0.2, X, np.nan))
+    out: dict[str, Any] = {}
+    for family in ("row", "joint", "column"):
+        traces = [
+            BMCG(rank=8, posterior=family, bias=True, selection=False, max_sweeps=15, tol=0.0,
+                 random_state=0, device=device).fit(data).elbo_trace_
+            for device in (options.device, "cpu")
+        ]  # fmt: skip
+        out[family] = float(np.abs(traces[0] / traces[1] - 1).max())
+    return out
+
+
+def ratings(options: argparse.Namespace) -> dict[str, Any]:
+    """MovieLens 1M: the error of sampled fits and the time they take, compiled and not."""
+    from .fits import timed_fit
+    from .sets import read
+
+    held = read(options.sets, "movielens-1m")
+    out: dict[str, Any] = {}
+    for rank, sweeps in ((16, 100), (16, 240), (32, 100), (32, 240)):
+        given = SAMPLED | {"rank": rank, "max_sweeps": sweeps, "n_draws": sweeps}
+        given |= {"value_range": (1.0, 5.0), "device": options.device}
+        for which in ("first", "again"):
+            found = timed_fit(held.data, save=False, keep=True, **given)
+            error = found.pop("model").predict(held.rows, held.cols) - held.values
+            found["rmse"] = float(np.sqrt(np.mean(error**2)))
+            out[f"rank {rank}, {sweeps} draws, {which}"] = found
+    return out
+
+
+def sets(options: argparse.Namespace) -> dict[str, Any]:
+    """Test errors of the rating sets: row fits with their graphs, here and on the host."""
+    from bmcg import BMCG
+
+    from .sets import LOADERS, read
+
+    out: dict[str, Any] = {}
+    for name in LOADERS:
+        held = read(options.sets, name)
+        for device in (options.device, "cpu"):
+            began = time.perf_counter()
+            model = BMCG(posterior="row", random_state=0, device=device)
+            model.fit(held.data, **held.graphs)
+            error = model.predict(held.rows, held.cols) - held.values
+            rmse, seconds = float(np.sqrt(np.mean(error**2))), time.perf_counter() - began
+            bound, rank = float(model.elbo_trace_[-1]), model.rank_
+            out[f"{name}, {device}"] = {
+                "rmse": rmse, "seconds": seconds, "bound": bound, "rank": rank
+            }  # fmt: skip
+    return out
+
+
+def large(options: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Draws, sweeps of the row family, and a finished fit."""
+    from .data import power_law
+    from .fits import timed_fit
+
+    X = power_law(*SIZES[name])
+    out: dict[str, Any] = {}
+    short = SAMPLED | {"max_sweeps": 8, "n_draws": 1, "device": options.device}
+    out["warm-up"] = timed_fit(X, save=False, **(short | {"max_sweeps": 1}))
+    if name == "1e8":
+        row = {"posterior": "row", "rank": 32, "bias": True, "selection": False, "max_sweeps": 40}
+        row |= {"tol": 1e-4, "device": options.device}
+        out["row"] = timed_fit(X, save=False, **row)
+    out["sampled"] = timed_fit(X, **(SAMPLED | {"device": options.device}))
+    return out
+
+
+def graphs(options: argparse.Namespace) -> dict[str, Any]:
+    """The same with graphs on both sides."""
+    from .data import power_law, ring_neighbours
+    from .fits import timed_fit
+
+    X = power_law(*SIZES["1e8"])
+    ties = {"row_graph": ring_neighbours(X.shape[0]), "col_graph": ring_neighbours(X.shape[1])}
+    given = SAMPLED | {"max_sweeps": 30, "n_draws": 5, "device": options.device}
+    return timed_fit(X, save=False, **given, **ties, learn_graphs=options.learn)
+
+
+def als(options: argparse.Namespace) -> dict[str, Any]:
+    """Plain PyTorch."""
+    from .als import seconds_a_sweep
+    from .data import power_law
+
+    return seconds_a_sweep(power_law(*SIZES["1e8"]))
+
+
+def host(options: argparse.Namespace) -> dict[str, Any]:
+    """The cores of this machine."""
+    from .data import power_law
+    from .fits import timed_fit
+
+    given = SAMPLED | {"max_sweeps": 2, "n_draws": 1, "device": "cpu"}
+    return timed_fit(power_law(*SIZES["1e8"]), save=False, burn_in=2, **given)
+
+
+def pack(options: argparse.Namespace) -> dict[str, Any]:
+    """The rating sets as one file of arrays."""
+    from .sets import write
+
+    return write(options.sets)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "check": check,
+    "ratings": ratings,
+    "sets": sets,
+    "1e8": lambda options: large(options, "1e8"),
+    "1e9": lambda options: large(options, "1e9"),
+    "graphs": graphs,
+    "als": als,
+    "host": host,
+    "pack": pack,
+}
+
+
+def main() -> None:
+    """Measure the parts in turn; one that fails leaves its error and the others."""
+    parser = argparse.ArgumentParser(prog="benchmarks.gpu", description=__doc__)
+    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--sets", type=Path, default=Path("gpu-sets.npz"))
+    parser.add_argument("--learn", action="store_true", help="graphs: learn their strengths")
+    parser.add_argument("--out", type=Path, help="also append the lines to this file")
+    options = parser.parse_args()
+    for part in options.parts:
+        began = time.perf_counter()
+        try:
+            found = PARTS[part](options)
+        except Exception as error:
+            import traceback
+
+            traceback.print_exc()
+            found = {"error": repr(error)}
+        line = json.dumps({"part": part, "seconds": time.perf_counter() - began, **found})
+        print(line, flush=True)
+        if options.out is not None:
+            with options.out.open("a") as file:
+                file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
