@@ -11,7 +11,17 @@ from bmcg.inference.side import Prior
 from bmcg.likelihoods import Match, Noise, likelihood_of
 from bmcg.likelihoods.gamma import Gamma
 
-TITLES = ("student", "gaussian rows", "gaussian cols")
+LEVELS = "ordinal 1.0 2.0 3.0 4.0"
+TITLES = (
+    "student",
+    "gaussian rows",
+    "gaussian cols",
+    "bernoulli",
+    LEVELS,
+    "poisson",
+    "negative_binomial",
+)
+THRESHOLDS = np.array([-1.0, 0.1, 0.9])
 # τ known all but exactly: q of it is then no part of what is tested.
 SURE = 1e8
 
@@ -24,6 +34,17 @@ def values_of(title, y, rng, **own):
         return y + own.get("sizes", np.full(len(y), 0.3))[:, None] * rng.normal(size=y.shape)
     if title == "gaussian cols":
         return values_of("gaussian rows", y.T, rng, **own).T
+    if title == "bernoulli":
+        return (rng.random(y.shape) < 1 / (1 + np.exp(-y + 0.5))).astype(float)
+    if title == LEVELS:
+        z = y + rng.normal(size=y.shape)
+        return 1.0 + np.searchsorted(own.get("thresholds", THRESHOLDS), z)
+    if title == "poisson":
+        z = 0.5 + y + own.get("size", 0.4) * rng.normal(size=y.shape)
+        return rng.poisson(np.exp(z)).astype(float)
+    if title == "negative_binomial":
+        r = own.get("r", 2.0)
+        return rng.poisson(np.exp(0.5 + y) * rng.gamma(r, size=y.shape) / r).astype(float)
     raise AssertionError(title)
 
 

@@ -96,10 +96,11 @@ def fit(
         say(f"{argument.replace('_', ' ')}: {note}")
     model.save(output)
     wrote(output)
+    size = model.noise_std_
+    noise = f"{model.likelihood_}, " if np.isnan(size) else f"noise {size:.4g}, "
     done(
         output,
-        f"rank {model.rank_}, noise {model.noise_std_:.4g}, {model.n_sweeps_} sweeps, "
-        f"{model.stop_reason_}",
+        f"rank {model.rank_}, {noise}{model.n_sweeps_} sweeps, {model.stop_reason_}",
     )
     kept = checkpoint is not None and checkpoint.exists()
     if kept and model.converged_:

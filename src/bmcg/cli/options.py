@@ -46,6 +46,11 @@ class Likelihood(StrEnum):
 
     gaussian = "gaussian"
     student = "student"
+    bernoulli = "bernoulli"
+    ordinal = "ordinal"
+    poisson = "poisson"
+    negative_binomial = "negative_binomial"
+    auto = "auto"
 
 
 class Noise(StrEnum):
@@ -274,7 +279,9 @@ NDraws = Annotated[int, typer.Option(min=1, help="Draws that a sampled model kee
 LikelihoodOption = Annotated[
     Likelihood,
     typer.Option(
-        help="How a value comes from its entry: with Gaussian noise, or with outliers (student)."
+        help="How a value comes from its entry: with Gaussian noise, or with outliers (student); "
+        "as yes or no (bernoulli), as one of ordered levels, as a count; auto takes what the "
+        "values look like, and says so."
     ),
 ]
 NoiseOption = Annotated[

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from ..base import MatrixCompleter
 from ..estimators import BMCG
 from ..estimators.equal import ADVICE as EQUAL
@@ -32,7 +34,8 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
     fitted: Posterior = model.fitted_
     m, n = model.shape_
     n_observed = len(model.seen_.indices)
-    explained = 0.0 if fitted.ignorance else 1.0 - (model.noise_std_ / fitted.scale) ** 2
+    share = 0.0 if fitted.ignorance else 1.0 - (model.noise_std_ / fitted.scale) ** 2
+    explained = f"{100.0 * share:.1f} % of the observed mean square explained; "
     ended = {
         "converged": "converged",
         "max_sweeps": "stopped at the most sweeps allowed",
@@ -46,8 +49,7 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
         ("noise", f"{fitted.likelihood.words(fitted.noise, fitted.scale)}{_unit(fitted)}"),
         (
             "fit",
-            f"{100.0 * explained:.1f} % of the observed mean square explained; "
-            f"{ended} after {model.n_sweeps_} sweeps",
+            f"{'' if np.isnan(share) else explained}{ended} after {model.n_sweeps_} sweeps",
         ),
         ("bound", f"{model.elbo_trace_[-1]:.6g} nats"),
         ("row graph", _graph(fitted.rows, model.graph_weights_["rows"])),

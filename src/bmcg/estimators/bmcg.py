@@ -17,12 +17,12 @@ from ..inference.families import Family
 from ..linalg.engines import EngineName
 from ..observations.frames import like
 from ..posterior import Distribution, Posterior
-from .fitting import FittingModel
+from .levels import LevelsModel
 
 Array = NDArray[np.float64]
 
 
-class BMCG(FittingModel):
+class BMCG(LevelsModel):
     """Bayesian low-rank matrix completion with a graph on the rows and one on the columns.
 
     M ≈ UVᵀ on the observed entries. Components, columns of U and V, share precisions that are
@@ -71,9 +71,12 @@ class BMCG(FittingModel):
     n_draws : int, default=100
         Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
         column, and component. They are spread over `max_sweeps` sweeps after the burn-in.
-    likelihood : {"gaussian", "student"}, default="gaussian"
-        How a value comes from its entry: with Gaussian noise, or with Student's, whose degrees of
-        freedom are learned and which outliers do not move.
+    likelihood : {"gaussian", "student", "bernoulli", "ordinal", "poisson", "negative_binomial", \
+"auto"}, default="gaussian"
+        How a value comes from its entry: with Gaussian noise; with Student's, whose degrees of
+        freedom are learned and which outliers do not move; as a zero or one; as one of several
+        ordered levels between learned thresholds; as a count. "auto" takes what the values look
+        like, and says so.
     noise : {"shared", "rows", "cols"}, default="shared"
         Whether Gaussian noise has one size, or one for each row, or for each column, learned
         together.
@@ -108,9 +111,14 @@ class BMCG(FittingModel):
         What the posterior kept.
     rank_ : int
         Components found.
+    likelihood_ : str
+        The likelihood that was fitted.
+    levels_ : ndarray of shape (n_levels,)
+        Values of a likelihood with levels, "bernoulli" or "ordinal"; else empty.
     noise_std_ : float
-        Of a model that `bmcg impute` saved of scaled columns, which have units of their own, this
-        and all below are in the one unit of the fit; predictions are in those of the columns.
+        NaN where values have no noise that is added to them. Of a model that `bmcg impute` saved
+        of scaled columns, which have units of their own, this and all below are in the one unit
+        of the fit; predictions are in those of the columns.
     component_precisions_ : ndarray of shape (rank_,)
         ⟨λ⟩, in units of the data over its root mean square.
     row_factors_ : ndarray of shape (m, rank_)
@@ -318,11 +326,18 @@ class BMCG(FittingModel):
         return len(self._learned.lam.shape)
 
     @property
+    def likelihood_(self) -> str:
+        """The likelihood that was fitted."""
+        return self._learned.likelihood.name
+
+    @property
     def noise_std_(self) -> float:
-        """Standard deviation of the noise, in the data's units.
+        """Standard deviation of the noise, in the data's units; NaN where it is not additive.
 
         Where columns have units of their own it is the fit's: the noise of scaled columns.
         """
+        if not self._learned.likelihood.is_linear:
+            return float("nan")
         return float(np.sqrt(self._learned.noise_variance))
 
     @property
@@ -353,7 +368,7 @@ class BMCG(FittingModel):
     @property
     def offset_(self) -> float:
         """What every entry starts from; zero without biases."""
-        return self._learned.offset
+        return self._learned.offset + float(self._learned.own.get("intercept", np.zeros(())))
 
     @property
     def n_sweeps_(self) -> int:

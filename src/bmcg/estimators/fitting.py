@@ -33,7 +33,7 @@ from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.side import Prior
 from ..inference.snapshot import Snapshot
 from ..inference.variational import run
-from ..likelihoods import Likelihood, likelihood_of
+from ..likelihoods import Likelihood
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..observations.grouping import grouped_by
@@ -43,7 +43,7 @@ from .ending import warn_of_end
 from .equal import equal_words, size_if_equal
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
-from .values import check_likelihood
+from .values import check_known, check_likelihood, chosen_likelihood, device_for
 
 Array = NDArray[np.float64]
 
@@ -96,6 +96,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         with grouped_by(grouping_on(self.device, getattr(X, "nnz", 0))):
             observations = Observations.from_any(X)
         self._check_parameters(observations)
+        likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
         asked = self._asked(rows, cols)
@@ -104,7 +105,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         given_codes = (("rows", rows.code), ("cols", cols.code))
         codes = {side: code for side, code in given_codes if code is not None}
         tasks = SweepTasks(owner, given, observations.values)
-        fit, fitted, selection, advice = self._run(observations, rows, cols, asked, tasks)
+        fit, fitted, selection, advice = self._run(
+            observations, rows, cols, asked, likelihood, tasks
+        )
         # Nothing is set before the fit stands: what fails leaves the model as it was.
         self._adopt(observations, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
@@ -182,12 +185,13 @@ class FittingModel(CallbackSupport, RecordedModel):
         rows: SideSpec,
         cols: SideSpec,
         asked: Asked,
+        likelihood: Likelihood,
         tasks: SweepTasks,
     ) -> tuple[Fit, Posterior, Selection, str]:
         """The fit, what it learned, its questions, and advice where it did not converge."""
         m, n = observations.shape
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
-        settings = self._settings(observations, asked, bool(learn))
+        settings = self._settings(observations, asked, bool(learn), likelihood)
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         kept = self._open_checkpoint(observations, *sides, settings)
         resume = None if kept is None else kept.snapshot
@@ -201,7 +205,8 @@ class FittingModel(CallbackSupport, RecordedModel):
             tasks.begin()
 
         work = self._work(observations, sides, settings)
-        with open_device(self.device, self.n_jobs, work) as backend, progress as show:
+        device = device_for(self.device, likelihood)
+        with open_device(device, self.n_jobs, work) as backend, progress as show:
 
             def after(sweep: Progress) -> bool:
                 show(sweep)
@@ -251,16 +256,18 @@ class FittingModel(CallbackSupport, RecordedModel):
     def _go_on(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
     ) -> None:
-        kind = self.posterior_
+        kind, likelihood = self.posterior_, self.fitted_.likelihood
+        check_known(likelihood, observations)
         asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
-        settings = self._settings(observations, asked, False)
+        settings = self._settings(observations, asked, False, likelihood)
         progress = fit_progress(self.max_sweeps, self.verbose)
         again = run_sampled if settings.draws else run
         # A chain has as many components as it is told to.
         rank = start.state.rank if settings.draws else settings.rank
         settings = replace(settings, bias=start.state.biased, rank=rank)
         work = self._work(observations, (rows, cols), settings)
-        with open_device(self.device, self.n_jobs, work) as backend, progress as show:
+        device = device_for(self.device, likelihood)
+        with open_device(device, self.n_jobs, work) as backend, progress as show:
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
@@ -282,7 +289,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         kind = "sampled" if settings.draws else settings.family
         return Work(*observations.shape, len(observations), settings.rank, kind, ties)
 
-    def _settings(self, observations: Observations, asked: Asked, learn: bool) -> Settings:
+    def _settings(
+        self, observations: Observations, asked: Asked, learn: bool, likelihood: Likelihood
+    ) -> Settings:
         return Settings(
             family=asked.family,
             draws=self.n_draws if asked.draw else 0,
@@ -296,12 +305,8 @@ class FittingModel(CallbackSupport, RecordedModel):
             limits=None if is_auto(self.value_range) else self._limits(observations),
             learn=learn,
             single=self.storage == "float32",
-            prior=Prior(likelihood=self._likelihood()),
+            prior=Prior(likelihood=likelihood),
         )
-
-    def _likelihood(self) -> Likelihood:
-        title = self.likelihood
-        return likelihood_of(title if self.noise == "shared" else f"{title} {self.noise}")
 
     def _posterior(
         self,
@@ -312,10 +317,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         limits = self._limits(observations)
         # Moments of draws are those of independent rows.
         family: Family = "row" if fit.kind == "sampled" else fit.kind
-        likelihood = self._likelihood()
-        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend, likelihood)
+        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend)
         size = size_if_equal(observations.values)
-        return fitted.unsure(size) if size else fitted
+        return fitted.unsure(size) if size and fitted.likelihood.is_linear else fitted
 
     def _limits(self, observations: Observations) -> tuple[float, float]:
         """The range of an entry, as numbers; values that are all equal span none."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods import Drawn, Own
+from ..likelihoods import Drawn, Likelihood, Own
 from .diagnostics import effective_size, has_settled, split_r_hat
 from .sampling import Point, Sides, draw_strengths, ends, fit_strengths, step_sizes, sweep
 from .side import Prior, Side
@@ -39,9 +39,9 @@ class Draws:
     Attributes
     ----------
     rows : ndarray of shape (s, m, w)
-        U, or (U, b, 1) where the model has biases.
+        U, or (U, b, 1) where the model has biases; a one more where entries have a level.
     cols : ndarray of shape (s, n, w)
-        V, or (V, 1, c).
+        V, or (V, 1, c), and that level.
     tau : ndarray of shape (s,)
     own : mapping of str to ndarray of shape (s, ...)
         What the likelihood has besides.
@@ -260,7 +260,7 @@ def sample(
 
     def so_far() -> Outcome:
         last = chains[-1]
-        draws = _draws(kept or [_keep(last)])
+        draws = _draws(kept or [_keep(last)], prior.likelihood)
         return Outcome(draws, _diagnostics(chains), last.sides, last.point)
 
     try:
@@ -306,11 +306,17 @@ def _keep(chain: Chain) -> _Kept:
     return rows, cols, chain.point.noise
 
 
-def _draws(kept: Sequence[_Kept]) -> Draws:
+def _draws(kept: Sequence[_Kept], likelihood: Likelihood) -> Draws:
     U, V, noises = zip(*kept, strict=True)
     tau = np.array([noise.tau for noise in noises])
-    own = {name: np.stack([noise.own[name] for noise in noises]) for name in noises[0].own}
-    return Draws(np.stack(U), np.stack(V), tau, own)
+    own: Own = {name: np.stack([noise.own[name] for noise in noises]) for name in noises[0].own}
+    rows, cols = np.stack(U), np.stack(V)
+    level, own = likelihood.levelled(own)
+    if level is not None:
+        one = np.ones((*rows.shape[:2], 1), np.float32)
+        every = np.broadcast_to(level.astype(np.float32)[:, None, None], (*cols.shape[:2], 1))
+        rows, cols = np.concatenate((rows, one), axis=2), np.concatenate((cols, every), axis=2)
+    return Draws(rows, cols, tau, own)
 
 
 def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.precision import GraphStack
+from ..likelihoods import Gaussian, Likelihood
 from ..linalg.engines import EngineName
 from ..linalg.prior import SidePrior
 from .chain import Diagnostics, Draws
@@ -186,6 +187,7 @@ class Fit:
     limits : (float, float) or None
         Range of a value, where that was a question and this the answer.
     kind : {"column", "row", "joint", "sampled"}
+    likelihood : Likelihood
     """
 
     state: State
@@ -205,3 +207,4 @@ class Fit:
     diagnostics: Diagnostics | None = None
     limits: tuple[float, float] | None = None
     kind: Kind = "row"
+    likelihood: Likelihood = field(default_factory=Gaussian)

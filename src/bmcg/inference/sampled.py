@@ -191,6 +191,7 @@ class _Chains:
             draws=found.draws,
             diagnostics=diagnostics,
             kind="sampled",
+            likelihood=self.settings.prior.likelihood,
         )
 
 
@@ -204,10 +205,11 @@ def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend)
     points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
     moments = [_Moments(X, backend) for X in points]
     for pair in zip(*sides, strict=True):
-        # The constants that biases meet are left out.
+        # The constants that biases meet, and the level of all entries, are left out.
         own = [backend.array(X).astype(point.dtype) for X, point in zip(pair, points, strict=True)]
+        own = [own[0][:, : k + last.biased], own[1][:, : k + 2 * last.biased]]
         if last.biased:
-            own = [own[0][:, : k + 1], np.hstack((own[1][:, :k], own[1][:, k + 1 :]))]
+            own[1] = np.hstack((own[1][:, :k], own[1][:, k + 1 :]))
         turn = np.eye(own[0].shape[1])
         turn[:k, :k] = _rotation(own, points, k)
         for X, found in zip(own, moments, strict=True):

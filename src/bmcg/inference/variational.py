@@ -224,6 +224,7 @@ class _Loop:
             tuple(self.steps),
             self.unsolved,
             kind=self.settings.family,
+            likelihood=self.settings.prior.likelihood,
         )
 
     def _first_state(self) -> State:

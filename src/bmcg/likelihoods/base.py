@@ -182,6 +182,13 @@ class Likelihood(Protocol):
     def first_draw(self, noise: Noise) -> Drawn:
         """Where a chain starts whose own parameters are known as `noise` says."""
 
+    def levelled(self, own: Own) -> tuple[Array | None, Own]:
+        """What each of s draws adds to all of its entries, (s,), and `own` without that.
+
+        The level of all entries is known together with their biases only: moments of entries are
+        to have it. None where entries have no level besides.
+        """
+
     def summary(self, tau: Array, own: Own) -> Noise:
         """What s draws say: tau (s,), every part of `own` with s as its first axis."""
 

@@ -83,6 +83,10 @@ class Gaussian:
         """The mean."""
         return Drawn(float(noise.tau.mean), noise.own)
 
+    def levelled(self, own: Own) -> tuple[Array | None, Own]:
+        """Entries have no level besides."""
+        return None, own
+
     def summary(self, tau: Array, own: Own) -> Noise:
         """A Gamma with the draws' mean and spread."""
         return Noise(Gamma.of_draws(tau))

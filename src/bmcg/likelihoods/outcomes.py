@@ -1,6 +1,6 @@
 """Distributions of observations that are not Gaussian, with the surface of `Predictive`.
 
-`Heavy` has tails, `Levels` a few values, `Counts` whole numbers. `Entry` is what stands behind an
+`Heavy` has tails; `discrete` has those of levels and counts. `Entry` is what stands behind an
 observation: a probability, an expected level or rate, known as far as its linear predictor is.
 """
 

@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from .labels import Labels, as_label_array, factorise
 from .long import ADVICE, refuse_long
 
+# Words for one and zero.
+PAIRS = (("yes", "no"), ("true", "false"))
+WORDS = {word: word in ("yes", "true") for pair in PAIRS for word in pair}
+
 
 @dataclass(frozen=True)
 class WideTable:
@@ -87,16 +91,38 @@ class LongTable:
 
 
 def numeric(values: Any, argument: str) -> NDArray[np.float64]:
-    """Numbers as float64, or an error that names the argument; None becomes NaN."""
+    """Numbers as float64, or an error that names the argument; None becomes NaN.
+
+    Yes and no, true and false, are one and zero.
+    """
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":
             raise ValueError("Complex data not supported; pass real numbers")
         if array.dtype.kind in "mM":
             raise ValueError("dates and durations are no numbers")
+        if array.dtype.kind in "OUT" and (found := _yes_or_no(array)) is not None:
+            return found
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must hold numbers only: {error}") from None
+
+
+def _yes_or_no(array: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Ones and zeros, where every word is yes or no, or every one true or false; else None."""
+    # A glance at the first word: large tables of numbers as text are no place to search in.
+    if next((str(x) for x in array.flat if isinstance(x, str)), "").strip().lower() not in WORDS:
+        return None
+    words = {str(x).strip().lower() for x in array.flat if isinstance(x, str)}
+    if not any(words <= set(pair) for pair in PAIRS):
+        return None
+    out = np.full(array.shape, np.nan)
+    for at, x in enumerate(array.flat):
+        if isinstance(x, str):
+            out.flat[at] = float(WORDS[x.strip().lower()])
+        elif x is not None:
+            out.flat[at] = float(x)
+    return out
 
 
 def is_frame(value: Any) -> bool:

@@ -352,7 +352,6 @@ class Posterior:
         family: Family,
         limits: tuple[float, float] = (-np.inf, np.inf),
         backend: Backend | None = None,
-        likelihood: Likelihood | None = None,
     ) -> Self:
         """What a finished fit leaves behind.
 
@@ -378,7 +377,7 @@ class Posterior:
             fit.offset,
             limits,
             fit.draws,
-            likelihood=likelihood or Gaussian(),
+            likelihood=fit.likelihood,
             own=state.own,
         )
 

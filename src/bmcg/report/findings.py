@@ -121,6 +121,9 @@ def _scores(model: BMCG, test: Entries) -> tuple[Number, ...]:
 
 def _explained(model: BMCG) -> Number:
     equal = bool(model.fitted_.ignorance)
+    if np.isnan(model.noise_std_):
+        score = "held-out entries would tell how well it predicts (--test)"
+        return Number("bound", f"{model.elbo_trace_[-1]:.5g}", f"nats; {score}")
     share = 0.0 if equal else 1.0 - (model.noise_std_ / model.fitted_.scale) ** 2
     return Number(
         "explained",
@@ -156,6 +159,9 @@ def _rank(model: BMCG) -> Number:
 
 
 def _noise(model: BMCG) -> Number:
+    if np.isnan(model.noise_std_):
+        fitted = model.fitted_
+        return Number("values", model.likelihood_, fitted.likelihood.words(fitted.noise, 1.0))
     return Number(
         "noise", f"{model.noise_std_:.4g}", "standard deviation that no prediction can undercut"
     )

@@ -1,0 +1,80 @@
+"""Yes or no: zeros and ones with log odds y + c, by Jaakkola and Jordan's bound, or Pólya–Gamma."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from ..backends.base import Random
+from . import polya_gamma
+from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
+from .discrete import Levels
+from .linked import Linked, draw_intercept
+from .outcomes import SHARES, Distribution, around
+
+
+@dataclass(frozen=True)
+class Bernoulli(Linked):
+    """ln p/(1 − p) = y_ij + c for the probability p of a one; c is learned."""
+
+    name = "bernoulli"
+
+    def start_own(self, values: Array) -> Own:
+        """The log odds of all values together; half of each is added."""
+        return {"intercept": logit((values.sum() + 0.5) / (len(values) + 1.0))}
+
+    def weighting(self, noise: Noise, match: Match) -> Weighting:
+        """⟨ω⟩ of PG(1, ξ) with ξ² = ⟨ψ²⟩, and κ/ω."""
+        c = float(noise.own["intercept"])
+        w = polya_gamma.mean(1.0, np.sqrt((match.mean + c) ** 2 + match.variance))
+        return Weighting(1.0, w, (match.values - 0.5) / w - c)
+
+    def update(self, noise: Noise, match: Match) -> Noise:
+        """c, by weighted least squares."""
+        seen = self.weighting(noise, match)
+        assert seen.weights is not None
+        assert seen.targets is not None
+        gap = float(seen.weights @ (seen.targets - match.mean)) / float(seen.weights.sum())
+        return Noise(noise.tau, {"intercept": noise.own["intercept"] + gap})
+
+    def bound(self, noise: Noise, match: Match) -> float:
+        """The bound with ξ at its optimum."""
+        psi = match.mean + float(noise.own["intercept"])
+        xi = np.sqrt(psi**2 + match.variance)
+        return float(((match.values - 0.5) * psi - polya_gamma.log_cosh(xi)).sum())
+
+    def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
+        """ω given the entries."""
+        c = float(noise.own["intercept"])
+        w = polya_gamma.draw(np.ones(len(match.values)), np.abs(match.mean + c), rng)
+        return Weighting(1.0, w, (match.values - 0.5) / w - c)
+
+    def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
+        """c, under ω."""
+        c = draw_intercept(noise.own["intercept"], match, seen, rng)
+        return Drawn(noise.tau, {"intercept": c})
+
+    def log_density(self, noise: Drawn, match: Match) -> float:
+        """ln p(x | y)."""
+        psi = match.mean + float(noise.own["intercept"])
+        return float(((match.values - 0.5) * psi - polya_gamma.log_cosh(np.abs(psi))).sum())
+
+    def expected(self, y: Array, own: Own) -> Array:
+        """The probability of a one."""
+        return np.asarray(expit(y + float(own["intercept"])))
+
+    def observed(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
+        """Probabilities of zero and one."""
+        p = self.expected(around(mean, variance), noise.own) @ SHARES
+        return Levels(np.array([0.0, 1.0]), np.column_stack((1.0 - p, p)))
+
+    def simulate(self, y: Array, noise: Drawn, at: Places, rng: np.random.Generator) -> Array:
+        """Zeros and ones."""
+        return (rng.random(y.shape) < self.expected(y, noise.own)).astype(np.float64)
+
+    def words(self, noise: Noise, scale: float) -> str:
+        """Where log odds start."""
+        p = float(expit(noise.own["intercept"]))
+        return f"zeros and ones; log odds start from a probability of {p:.3g}"
