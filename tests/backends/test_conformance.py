@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from bmcg import Observations
 from bmcg.backends import Backend, NumbaBackend, SparseRows
-from bmcg.backends.numba import threads
+from bmcg.backends.numba import plain, tables, threads
+from bmcg.backends.numba.fewer import fewer
 from bmcg.backends.packed import outer_packed, pack, packed_diagonal, unpack
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import graph_precision, stack_graphs
@@ -43,6 +46,21 @@ BACKENDS = {
     "torch, single": lambda: torch_backend(single=True),
     "torch, streamed": lambda: torch_backend(single=False, stream=True),
 }
+
+
+@pytest.fixture(params=["kernels", "kernels on what is missing", "products", "products in slabs"])
+def way(request, monkeypatch):
+    """Few numbers and full tables take other ways than kernels; each is gone, whatever the size."""
+    if request.param == "kernels":
+        monkeypatch.setattr("bmcg.backends.numba.backend.fewer", lambda rows, n_other: None)
+    if request.param.startswith("kernels"):
+        monkeypatch.setattr(plain, "SMALL", -1)
+        monkeypatch.setattr(tables, "SMALL", -1)
+        monkeypatch.setattr(tables, "SHARE", 2.0)
+    elif request.param == "products in slabs":
+        monkeypatch.setattr(tables, "SLAB", 60)
+        monkeypatch.setattr(tables, "KEPT", -1)
+    return request.param
 
 
 def rows_on(backend, seed=0, density=0.4, m=M, n=N):
@@ -115,7 +133,8 @@ def _is_float_array(x):
 
 def test_no_operation_is_left_to_the_reference():
     own = {name for name in OPERATIONS if getattr(NumbaBackend, name) is getattr(Backend, name)}
-    assert own <= {"random"}
+    # Where arrays are kept, and streams of random numbers, are those of NumPy.
+    assert own <= {"random", "array", "zeros", "scaled"}
 
 
 def checked(name):
@@ -130,9 +149,11 @@ def checked(name):
 @pytest.mark.parametrize(
     ("name", "kind"), [c for name in OPERATIONS if name not in ELSEWHERE for c in checked(name)]
 )
-def test_the_operation_is_that_of_the_reference(name, kind, k, backend, monkeypatch):
+def test_the_operation_is_that_of_the_reference(name, kind, k, backend, way, monkeypatch):
     monkeypatch.setattr(threads, "EVEN_WORK", 200)  # several chunks of so few numbers
     monkeypatch.setattr(threads.chunk_bounds, "__defaults__", (500,))
+    if "torch" in backend and way != "kernels":
+        pytest.skip("the ways of another back end")
     if "torch" in backend and not HAS_TORCH:
         pytest.skip("needs PyTorch: pip install 'bmcg[gpu]'")
     single = backend == "torch, single"
@@ -153,7 +174,7 @@ def test_the_operation_is_that_of_the_reference(name, kind, k, backend, monkeypa
 
 
 @pytest.mark.parametrize("make", [Backend, lambda: NumbaBackend(1)])
-def test_rows_of_any_length_are_summed_with_their_weights(make):
+def test_rows_of_any_length_are_summed_with_their_weights(make, way):
     """Short and long rows take different ways; a weight of two is the entry twice."""
     backend, rng = make(), np.random.default_rng(0)
     for n in (5, 60, 300):
@@ -184,8 +205,85 @@ def test_results_do_not_depend_on_the_number_of_threads():
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("n", [100, 700])
+def test_full_and_half_full_tables_do_not_depend_on_the_number_of_threads(n):
+    rng = np.random.default_rng(0)
+    F, U = rng.normal(size=(n, 9)), rng.normal(size=(1500, 9))
+    found = []
+    for n_jobs in (1, 3):
+        backend = NumbaBackend(n_jobs)
+        rows = rows_on(backend, m=1500, n=n, density=0.5)
+        assert tables.is_table(rows, F)
+        with threadpool_limits(1):
+            found.append((*backend.gram_and_sums(rows, F), backend.squared_error(rows, U, F)))
+        backend.close()
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_row_goes_over_its_entries_or_over_what_it_lacks_whichever_is_less(seed):
+    rng, backend = np.random.default_rng(seed), Backend()
+    shares = rng.choice([0.0, 0.1, 0.8, 1.0], size=(40, 1), p=[0.1, 0.1, 0.6, 0.2])
+    seen = rng.random((40, 17)) < shares
+    indices = np.nonzero(seen)[1].astype(np.int32)
+    indptr = np.append(0, np.cumsum(seen.sum(axis=1)))
+    rows = SparseRows(indptr, indices, np.ones(len(indices)), backend)
+    found = fewer(rows, 17)
+    assert found is not None
+    assert (found.rows.counts == np.minimum(seen.sum(axis=1), (~seen).sum(axis=1))).all()
+    S = rng.normal(size=(17, 3))
+    np.testing.assert_allclose(
+        found.fill(backend.row_sums(found.rows, S), S.sum(axis=0)), backend.row_sums(rows, S)
+    )
+
+
+def test_what_is_missing_is_not_asked_where_entries_stand_twice_or_few_do():
+    indptr, backend = np.array([0, 3, 6]), Backend()
+    twice = SparseRows(indptr, np.array([0, 1, 1, 0, 1, 2], np.int32), np.ones(6), backend)
+    assert fewer(twice, 3) is None
+    few = SparseRows(indptr, np.array([0, 1, 2, 0, 1, 2], np.int32), np.ones(6), backend)
+    assert fewer(few, 8) is None
+
+
+def test_what_is_kept_of_a_table_is_of_its_own_values():
+    """Other targets of the same entries share the memo."""
+    backend, rng = NumbaBackend(1), np.random.default_rng(0)
+    rows, F = rows_on(backend, density=0.6), rng.normal(size=(N, 3))
+    before = backend.weighted_sums(rows, F)
+    other = replace(rows, values=2.0 * rows.values)
+    np.testing.assert_allclose(backend.weighted_sums(other, F), 2.0 * before, atol=1e-12)
+    np.testing.assert_allclose(backend.weighted_sums(rows, F), before, atol=1e-12)
+
+
+def test_entries_that_stand_twice_are_added_up(way):
+    indptr, indices = np.array([0, 3, 4]), np.array([1, 1, 0, 2], np.int32)
+    F = np.arange(6.0).reshape(3, 2)
+    found = []
+    for backend in (Backend(), NumbaBackend(1)):
+        rows = SparseRows(indptr, indices, np.array([1.0, 2.0, 3.0, 4.0]), backend)
+        found.append((*backend.gram_and_sums(rows, F), backend.entry_products(rows, F[:2], F)))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_nothing_larger_than_a_slab_is_made_of_a_table(monkeypatch):
+    monkeypatch.setattr(tables, "SLAB", 1000)
+    monkeypatch.setattr(tables, "KEPT", 0)
+    monkeypatch.setattr(tables, "SMALL", 0)
+    sizes, backend = [], NumbaBackend(1)
+    made = sp.csr_array.toarray
+    monkeypatch.setattr(
+        sp.csr_array, "toarray", lambda self: sizes.append(np.prod(self.shape)) or made(self)
+    )
+    rows = rows_on(backend, m=200, n=30, density=0.7)
+    backend.gram_and_sums(rows, np.ones((30, 4)))
+    assert sizes
+    assert max(sizes) <= 1000
+
+
 @pytest.mark.parametrize("make", [Backend, lambda: NumbaBackend(1)])
-def test_a_block_that_is_not_positive_definite_is_reported(make):
+def test_a_block_that_is_not_positive_definite_is_reported(make, way):
     P = pack(np.array([[[1.0, 2.0], [2.0, 1.0]], [[2.0, 0.0], [0.0, 3.0]]]))
     _, logdet = make().invert_blocks(P)
     assert np.isnan(logdet[0])
@@ -233,7 +331,7 @@ def small_fit(backend, family, engine="auto", features=None):
     ("family", "engine"),
     [("row", "auto"), ("column", "dense"), ("column", "monte_carlo"), ("joint", "monte_carlo")],
 )
-def test_a_toy_back_end_runs_a_whole_fit(family, engine):
+def test_a_toy_back_end_runs_a_whole_fit(family, engine, way):
     toy = Counting()
     found = small_fit(toy, family, engine)
     want = small_fit(NumbaBackend(1), family, engine)
@@ -242,7 +340,7 @@ def test_a_toy_back_end_runs_a_whole_fit(family, engine):
     assert {"precision_blocks", "invert_blocks", "weighted_sums"} <= set(toy.counts)
 
 
-def test_a_toy_back_end_runs_a_fit_with_features():
+def test_a_toy_back_end_runs_a_fit_with_features(way):
     F = sp.csr_array(np.random.default_rng(1).normal(size=(24, 3)))
     toy = Counting()
     traces = [small_fit(on, "joint", "auto", F).trace for on in (toy, NumbaBackend(1))]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import host
+from ..inference.acceleration import Momentum
 from ..inference.families import Family, posterior_of
 from ..inference.side import Strengths
 from ..inference.snapshot import Snapshot
@@ -23,7 +24,11 @@ def to_arrays(snapshot: Snapshot) -> dict[str, NDArray[Any]]:
         "ranks": np.asarray(snapshot.ranks, dtype=np.int64),
         "may_grow": np.array([snapshot.may_grow]),
         "squared_error": np.array([state.squared_error]),
+        "momentum_steps": np.array([snapshot.momentum.steps], dtype=np.int64),
     }
+    for name, last in (("rows", snapshot.momentum.rows), ("cols", snapshot.momentum.cols)):
+        if last is not None:
+            arrays[f"momentum_{name}"] = host(last)
     gammas = {"lam": state.lam, "tau": state.tau}
     if state.row_bias is not None and state.col_bias is not None:
         gammas |= {"row_bias": state.row_bias, "col_bias": state.col_bias}
@@ -73,6 +78,11 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]], family: Family) -> Snapshot:
         tuple(arrays["trace"].tolist()),
         tuple(arrays["ranks"].tolist()),
         bool(arrays["may_grow"][0]),
+        Momentum(
+            int(arrays["momentum_steps"][0]),
+            arrays.get("momentum_rows"),
+            arrays.get("momentum_cols"),
+        ),
     )
 
 

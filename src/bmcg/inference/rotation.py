@@ -53,21 +53,34 @@ def change_basis(factors: Factors, A: Array) -> Factors:
     )
 
 
-def rotate(state: State, prior: Prior) -> State:
-    """The state in its best basis, λ at its optimum there; the bound does not fall.
+def basis(state: State) -> Array | None:
+    """The best change of basis of the shared components, (k, k), or None where there is none.
 
     A column-wise posterior cannot be rotated without leaving its family, only rescaled.
     """
     if state.rank == 0 or not np.isfinite(state.rows.energy).all():
         # Fresh components have no energy yet; the coming sweep gives them one.
-        return state
+        return None
     free = state.rows.covariance.rotates or state.rank == 1
     choose = best_basis if free else best_scales
     try:
         A = choose(state.rows, state.cols, state.rank)
-        inverse: Array = np.linalg.inv(A).astype(np.float64, copy=False)
+        np.linalg.inv(A)
     except np.linalg.LinAlgError:
         # A component without energy has no best basis; pruning will take it.
+        return None
+    return A
+
+
+def in_basis(state: State, prior: Prior, A: Array | None) -> State:
+    """The state in another basis, λ at its optimum there; None leaves it as it is."""
+    if A is None:
         return state
+    inverse: Array = np.linalg.inv(A).astype(np.float64, copy=False)
     rows, cols = change_basis(state.rows, A), change_basis(state.cols, inverse.T)
     return update_lambda(prior, replace(state, rows=rows, cols=cols))
+
+
+def rotate(state: State, prior: Prior) -> State:
+    """The state in its best basis; the bound does not fall."""
+    return in_basis(state, prior, basis(state))

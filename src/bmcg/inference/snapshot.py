@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .acceleration import REST, Momentum
 from .side import Strengths
 from .state import State
 
@@ -21,6 +22,7 @@ class Snapshot:
     ranks : tuple of int
     may_grow : bool
         Whether components may still be added.
+    momentum : Momentum
     """
 
     state: State
@@ -29,6 +31,7 @@ class Snapshot:
     trace: tuple[float, ...]
     ranks: tuple[int, ...]
     may_grow: bool
+    momentum: Momentum = REST
 
     @property
     def n_sweeps(self) -> int:

@@ -15,11 +15,11 @@ from ..backends.packed import contiguous
 from ..linalg.engines import Analyses, choose_engine
 from ..linalg.prior import SidePrior, feature_map
 from ..observations import Observations
+from .acceleration import REST, onward
 from .elbo import elbo
 from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .pruning import drop, surplus
-from .rotation import rotate
 from .side import Side
 from .snapshot import Snapshot
 from .start import grow, initial_state, with_noise
@@ -179,6 +179,7 @@ class _Loop:
         self.made_from: list[tuple[Array, SidePrior, Array]] = []
         self.stopped = False
         self.snapshot: Snapshot | None = None
+        self.momentum, self.share = REST, 0.0
 
     def run(self, start: State | None = None, resume: Snapshot | None = None) -> Fit:
         settings = self.settings
@@ -186,6 +187,7 @@ class _Loop:
         if resume is not None:
             self.trace, self.ranks = list(resume.trace), list(resume.ranks)
             given, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
+            self.momentum = resume.momentum.moved(self.rows.backend.array)
         else:
             given, self.may_grow = start, start is None
         state = self._first_state() if given is None else moved(given, self.rows.backend.array)
@@ -243,18 +245,14 @@ class _Loop:
             tuple(self.trace),
             tuple(self.ranks),
             self.may_grow,
+            self.momentum,
         )
         if self.keep is not None:
             self.keep(self.snapshot)
 
     def _step(self, state: State, number: int, last_sweep: bool) -> tuple[State, bool]:
-        settings = self.settings
-        if number:
-            state = rotate(state, settings.prior)
-        before = state
-        state, U, V = sweep(settings.family, self.rows, self.cols, settings.prior, state)
-        self._hold(before, state, U, V)
-        gain = self._record(state, number)
+        state, U, V, bound = self._sweep(state, number)
+        gain = self._record(state, number, bound)
         if last_sweep or self.stopped:
             return state, False
         if self._learning_is_due(number, gain):
@@ -263,8 +261,25 @@ class _Loop:
             return state, False
         changed = self._reshape(state, U, V, number)
         if changed is not None:
+            self.momentum = REST
             return changed, False
         return state, self._is_over(gain)
+
+    def _sweep(self, state: State, number: int) -> tuple[State, FactorUpdate, FactorUpdate, float]:
+        """A sweep from beyond the state or, where the bound would fall, from the state itself."""
+        prior = self.settings.prior
+        for momentum in (self.momentum, REST):
+            before, later = state, REST
+            if number:
+                before, later = onward(state, momentum, self.rows, self.cols, prior)
+            new, U, V = sweep(self.settings.family, self.rows, self.cols, prior, before)
+            bound = elbo(new, self.rows, self.cols, prior) + self.shift
+            if momentum is REST or bound >= self.trace[-1]:
+                break
+        # The direction of a bound that goes up and down by itself says little.
+        self.momentum, self.share = REST if self.is_estimated else later, momentum.share
+        self._hold(before, new, U, V)
+        return new, U, V, bound
 
     def _learn(self, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         jobs = (
@@ -303,8 +318,9 @@ class _Loop:
         return still and self.trace[-2] - self.trace[-3] <= self._target()
 
     def _target(self) -> float:
-        """The gain below which the fit ends."""
-        return self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
+        """The gain below which the fit ends: what a sweep without momentum would gain counts."""
+        least = self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
+        return least / (1.0 - self.share)
 
     def _hold(self, before: State, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         self.swept, self.made_from = state, []
@@ -314,8 +330,7 @@ class _Loop:
         self.steps.append(U.steps + V.steps)
         self.unsolved = (not U.converged) + (not V.converged)
 
-    def _record(self, state: State, number: int) -> float:
-        bound = elbo(state, self.rows, self.cols, self.settings.prior) + self.shift
+    def _record(self, state: State, number: int, bound: float) -> float:
         same_rank = bool(self.ranks) and self.ranks[-1] == state.rank
         gain = bound - self.trace[-1] if same_rank else np.inf
         self.trace.append(bound)

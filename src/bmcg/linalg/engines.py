@@ -1,9 +1,10 @@
-"""Three ways to the diagonal of an inverse, behind one door.
+"""Four ways to the diagonal of an inverse, behind one door.
 
 =============  ===========================================================================
 dense          LAPACK; for small sides, and the truth in tests
+banded         banded factors: chains and strips whose components stand alone
 sparse         one symbolic analysis per graph, then a Cholesky factor and Takahashi's
-               recursion: exact, and linear in n for chains, grids and social graphs
+               recursion: exact, and near to linear in n for grids and social graphs
 monte_carlo    perturb and solve; for graphs whose factor would fill up, and for features
 =============  ===========================================================================
 """
@@ -19,6 +20,7 @@ from ..backends import Backend, host
 from ..backends.packed import pack, packed_diagonal, unpack
 from ..graphs.precision import Precision
 from . import dense
+from .banded import Bands, find_bands
 from .dense import SelectedInverse
 from .monte_carlo import MonteCarloEngine
 from .prior import GraphPrior, SidePrior, graph_prior
@@ -164,6 +166,24 @@ class DenseEngine(ExactEngine):
         return dense.invert_blocks(L.toarray(), B, lam, (L.heads, L.tails))
 
 
+class BandedEngine(ExactEngine):
+    """Banded factors of chains and strips; for posteriors without blocks."""
+
+    name = "banded"
+
+    def __init__(self, bands: Bands, backend: Backend) -> None:
+        super().__init__(backend)
+        self.bands = bands
+
+    def prepare(self, precision: Precision) -> GraphPrior:
+        """The prior with its log-determinant."""
+        found = self._columns(precision, np.zeros((precision.n, 1)), np.ones(1))
+        return graph_prior(precision, float(np.sum(found.logdet)), self.backend)
+
+    def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
+        return self.bands.inverse(L, D, lam, self.backend.map)
+
+
 class SparseEngine(ExactEngine):
     """Cholesky factor and Takahashi's recursion on a pattern analysed once."""
 
@@ -260,6 +280,10 @@ def choose_engine(
         return MonteCarloEngine(backend, seed, draws, tol=1e-2, n_probes=2, exact=exact)
     if not precision.has_edges and not tied:
         return DiagonalEngine(backend)
+    if name == "auto" and family != "joint" and precision.n > DENSE_NODES:
+        bands = find_bands(precision)
+        if bands is not None:
+            return BandedEngine(bands, backend)
     if name == "dense" or (name == "auto" and _is_small(precision.n, family, rank, learn)):
         return DenseEngine(backend, seed)
     if name == "sparse":
@@ -292,6 +316,9 @@ def _exact_engine(
 ) -> VarianceEngine | None:
     if not precision.has_edges:
         return DiagonalEngine(backend)
+    bands = None if family == "joint" else find_bands(precision)
+    if bands is not None:
+        return BandedEngine(bands, backend)
     symbolic = analyses.of(precision, MAX_FILL)
     if symbolic is None or not _exact_pays(symbolic, precision, family, rank, n_samples):
         return None

@@ -15,6 +15,8 @@ from ..kernels import exact
 # Who else may do it, if anyone: a device that the triples are meant for.
 _elsewhere: ContextVar[Callable[..., Any] | None] = ContextVar("elsewhere", default=None)
 
+# Triples that a sort takes no time for; the kernel would have to be loaded.
+FEW = 1 << 14
 Grouped = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
@@ -52,6 +54,9 @@ def group(
     if found is not None:
         return found
     indptr = pointers(major, n)
+    if len(values) <= FEW:
+        order = np.argsort(major, kind="stable")
+        return indptr, minor[order], values[order]
     out_minor, out_values = np.empty(len(values), np.int32), np.empty(len(values))
     _scatter(major, minor, values, indptr[:-1].copy(), out_minor, out_values)
     return indptr, out_minor, out_values

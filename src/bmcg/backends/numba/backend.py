@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
-from . import blocks, grams, local, moments, sums, vectors
+from ..packed import pack
+from . import blocks, grams, local, moments, sums, tables, vectors
+from .fewer import fewer
+from .plain import plain_if_small
 from .threads import Workers, chunk_bounds, even_bounds
 
 Bounds = NDArray[np.int64]
@@ -39,13 +42,25 @@ class NumbaBackend(Backend):
         self._pool.close()
 
     def row_sums(self, rows: SparseRows, S: Floats, weights: Weights = None) -> Array:
-        out = np.empty((rows.n, S.shape[1]))
+        less = None if weights is not None or tables.is_small(rows, S) else fewer(rows, len(S))
+        if less is not None:
+            total = S.sum(axis=0, dtype=np.float64)
+            return less.fill(self._row_sums(less.rows, S), total)
+        if tables.is_table(rows, S):
+            return tables.sums(self.over_rows, rows, S.astype(np.float64, copy=False), weights)
         if weights is None:
-            return self._over(rows, S.shape[1], sums.row_sums, (rows.indptr, rows.indices, S), out)
+            return self._row_sums(rows, S)
+        out = np.empty((rows.n, S.shape[1]))
         return self._over(rows, S.shape[1], sums.weighted_sums, _matrix(rows, weights, S), out)
+
+    def _row_sums(self, rows: SparseRows, S: Floats) -> Array:
+        out = np.empty((rows.n, S.shape[1]))
+        return self._over(rows, S.shape[1], sums.row_sums, (rows.indptr, rows.indices, S), out)
 
     def weighted_sums(self, rows: SparseRows, F: Floats, values: Array | None = None) -> Floats:
         x = rows.values if values is None else values
+        if tables.is_table(rows, F):
+            return tables.sums(self.over_rows, rows, F, x)
         out = np.empty((rows.n, F.shape[1]), F.dtype)
         return self._over(rows, F.shape[1], sums.weighted_sums, _matrix(rows, x, F), out)
 
@@ -59,10 +74,24 @@ class NumbaBackend(Backend):
         out: Floats | None = None,
     ) -> Floats:
         found = np.empty(X.shape, X.dtype) if out is None else out
+        if tables.is_table(rows, F):
+            np.multiply(own[:, None], X, out=found, casting="same_kind")
+            found += scale * tables.sums(self.over_rows, rows, F, rows.values)
+            return found
         given = (*_matrix(rows, rows.values, F), own, X, scale)
         return self._over(rows, X.shape[1], sums.affine_sums, given, found)
 
     def gram_and_sums(self, rows: SparseRows, F: Array, weights: Weights = None) -> Pair:
+        # Outer products of few lines cost nothing; those of many are passed over in memory.
+        if tables.is_small(rows, F) or (tables.is_table(rows, F) and 4 * len(F) <= rows.n):
+            return tables.gram_and_sums(self.over_rows, rows, F, weights)
+        less = None if weights is not None else fewer(rows, len(F))
+        if less is not None:
+            G, _ = self._gram_and_sums(less.rows, F, None)
+            return less.fill(G, pack(F.T @ F)), self.weighted_sums(rows, F)
+        return self._gram_and_sums(rows, F, weights)
+
+    def _gram_and_sums(self, rows: SparseRows, F: Array, weights: Weights) -> Pair:
         k = F.shape[1]
         width = k * (k + 1) // 2
         out, total = np.empty((rows.n, width)), np.empty((rows.n, k))
@@ -71,20 +100,30 @@ class NumbaBackend(Backend):
         return out, total
 
     def gram_product(self, rows: SparseRows, F: Array, X: Array) -> Array:
+        if tables.is_table(rows, F):
+            return self.weighted_sums(rows, F, self.entry_products(rows, X, F))
         given = rows.indptr, rows.indices, F, X
         return self._over(rows, 2 * F.shape[1], sums.gram_product, given, np.empty(X.shape))
 
     def entry_products(self, rows: SparseRows, U: Array, V: Array) -> Array:
+        if tables.is_table(rows, V):
+            return tables.entry_products(self.over_rows, rows, U, V)
         out = np.empty(len(rows.values))
         given = rows.indptr, rows.indices, U, V
         return self._over(rows, U.shape[1], sums.entry_products, given, out)
 
     def squared_error(self, rows: SparseRows, U: Array, V: Array, weights: Weights = None) -> float:
+        if tables.is_table(rows, V):
+            e = rows.values - self.entry_products(rows, U, V)
+            return float(np.dot(e, e if weights is None else weights * e))
         given = rows.indptr, rows.indices, rows.values, weights, U, V
         out = self._over(rows, U.shape[1], sums.squared_residuals, given, np.empty(rows.n))
         return float(out.sum())
 
     def residual_sums(self, rows: SparseRows, U: Array, V: Array) -> tuple[Array, float]:
+        if tables.is_table(rows, V):
+            e = rows.values - self.entry_products(rows, U, V)
+            return self.weighted_sums(rows, V, e), float(np.dot(e, e))
         out, squares = np.empty(U.shape), np.empty(rows.n)
         given = rows.indptr, rows.indices, rows.values, U, V, out
         self._over(rows, 2 * U.shape[1], sums.residual_sums, given, squares)
@@ -103,16 +142,19 @@ class NumbaBackend(Backend):
     ) -> None:
         self._over(rows, 4, sums.rank_one_shift, (rows.indptr, rows.indices, order, change, b), E)
 
+    @plain_if_small
     def block_product(self, B: Array, X: Floats, out: Floats | None = None) -> Floats:
         found = np.empty(X.shape, X.dtype) if out is None else out
         kernel = blocks.block_product if X.ndim == 2 else blocks.block_products
         work = B.shape[1] * (1 if X.ndim == 2 else X.shape[2])
         return self._run(kernel, (B, X), found, even_bounds(len(X), work))
 
+    @plain_if_small
     def lower_products(self, L: Array, X: Array) -> Array:
         bounds = even_bounds(len(X), L.shape[1] * X.shape[2])
         return self._run(blocks.lower_products, (L, X), np.empty(X.shape), bounds)
 
+    @plain_if_small
     def invert_blocks(self, P: Array) -> Pair:
         out, logdet = np.empty(P.shape), np.empty(len(P))
         self._run(blocks.invert_blocks, (P, out), logdet, _lane_bounds(len(P), _cube(P)))
@@ -122,28 +164,34 @@ class NumbaBackend(Backend):
         bounds = even_bounds(len(P), _cube(P))
         return self._run(blocks.cholesky_blocks, (P,), np.empty(P.shape), bounds)
 
+    @plain_if_small
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
         bounds = _lane_bounds(len(h), P.shape[1] * h.shape[1])
         return self._run(blocks.draw_rows, (P, h, z), np.empty(h.shape), bounds)
 
+    @plain_if_small
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
         bounds = even_bounds(len(C), 2 * C.shape[1])
         return self._run(moments.second_moments, (F, C), np.empty(C.shape, storage), bounds)
 
+    @plain_if_small
     def precision_blocks(self, tau: float, G: Array, own: Array, lam: Array) -> Array:
         bounds = even_bounds(len(G), G.shape[1])
         return self._run(moments.precision_blocks, (tau, G, own, lam), np.empty(G.shape), bounds)
 
+    @plain_if_small
     def expected_trace(self, G: Array, F: Array, C: Array) -> float:
         bounds = even_bounds(len(G), 4 * G.shape[1])
         parts = self.over_rows(lambda a, b: moments.expected_trace(G, F, C, a, b), bounds)
         return float(sum(parts))
 
+    @plain_if_small
     def log_diagonals(self, P: Array, k: int) -> Array:
         bounds = even_bounds(len(P), 8 * max(1, k))
         parts = self.over_rows(lambda a, b: moments.log_diagonals(P, k, a, b), bounds)
         return np.sum(parts, axis=0) if parts else np.zeros(k)
 
+    @plain_if_small
     def inner(self, a: Floats, b: Floats, systems: int) -> Array:
         A, B = _flat(a), _flat(b)
         bounds = _vector_bounds(A)
@@ -156,14 +204,17 @@ class NumbaBackend(Backend):
         total = out.sum(axis=0)
         return total.sum(keepdims=True) if systems == 1 else total.reshape(-1, systems).sum(axis=0)
 
+    @plain_if_small
     def advance(self, x: Floats, r: Floats, p: Floats, q: Floats, alpha: Array) -> None:
         X, R, P, Q = (_flat(v) for v in (x, r, p, q))
         self._run(vectors.advance, (X, R, P, Q), _wide(alpha, X), _vector_bounds(X))
 
+    @plain_if_small
     def redirect(self, p: Floats, z: Floats, beta: Array, more: Floats | None = None) -> None:
         P, rest = _flat(p), None if more is None else _flat(more)
         self._run(vectors.redirect, (P, _flat(z), rest), _wide(beta, P), _vector_bounds(P))
 
+    @plain_if_small
     def couple(self, out: Floats, Y: Floats, X: Floats, own: Array, lam: Array) -> None:
         Yf, Xf, to = _flat(Y), _flat(X), _flat(out)
         wide = np.repeat(lam, Yf.shape[1] // max(1, len(lam))).astype(out.dtype)
