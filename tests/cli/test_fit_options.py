@@ -16,7 +16,7 @@ from bmcg.graphs import chain_graph, time_graph
 
 from .conftest import DENSE, FIT, call, lines_of_ratings, refused
 
-SPELLED = {"random_state": "seed", "n_jobs": "jobs"}
+SPELLED = {"random_state": "seed", "n_jobs": "jobs", "missing": "implicit"}
 
 
 class Option(NamedTuple):
@@ -47,6 +47,8 @@ def test_every_parameter_of_the_estimator_is_an_option_with_its_default():
         option = found[SPELLED.get(name, name)]
         if name == "random_state":
             assert option.default == 0  # a command gives the same model twice
+        elif name == "missing":
+            assert (found["implicit"].default, default) == (False, "unknown")
         elif name == "value_range":
             assert (option.default, default) == (None, "auto")  # an option has no words for it
         else:

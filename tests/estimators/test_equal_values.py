@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from bmcg import BMCG, Observations, load_model
 from bmcg.cli.summary import describe
@@ -30,7 +31,7 @@ def fitted(value=1.0, **options):
 
 
 def test_fit_says_that_there_is_nothing_to_tell_entries_apart_by():
-    with pytest.warns(UserWarning, match=r"all \d+ observed values are 1: .*zeros"):
+    with pytest.warns(UserWarning, match=r"all \d+ observed values are 1: .*--implicit"):
         BMCG(posterior="variational", random_state=0, n_jobs=1).fit(clicks()[0])
 
 
@@ -66,11 +67,15 @@ def test_values_that_differ_are_left_alone():
     assert "all equal" not in describe(model, Path("model"))
 
 
-def test_the_advice_works_zeros_make_an_order():
-    """With a sample of the entries that are not there, users get items of their kind."""
+def test_the_advice_works_weak_zeros_make_an_order():
+    """Users get items of their kind, and nobody is warned."""
     seen, likes = clicks(m=80, n=60)
-    rng = np.random.default_rng(1)
-    X = np.where(rng.random(seen.shape) < 0.3, 0.0, np.nan)
-    X[seen.row_indices, seen.col_indices] = 1.0
-    found = BMCG(posterior="variational", random_state=0, n_jobs=1).fit(X).recommend(n=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = (
+            BMCG(4, missing="weak-zero", max_sweeps=20, random_state=0, n_jobs=1)
+            .fit(seen)
+            .recommend(n=3)
+        )
     assert likes[found.rows, found.cols].mean() > 0.9

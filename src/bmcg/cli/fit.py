@@ -19,6 +19,7 @@ def fit(
     col: o.Col = None,
     value: o.Value = None,
     wide: o.Wide = False,
+    implicit: o.Implicit = False,
     row_graph: o.GraphOption = None,
     col_graph: o.GraphOption = None,
     row_chain: o.RowChain = False,
@@ -74,6 +75,8 @@ def fit(
     `bmcg fit ratings.csv --row user --col item --value rating --pattern --keep-range
     -o model.safetensors`
 
+    `bmcg fit clicks.csv --row user --col item --implicit -o model.safetensors`
+
     `bmcg fit sensors.tsv --wide --time hour --col-graph pipes.csv -o model.safetensors`
 
     `zcat ratings.csv.gz | bmcg fit - --row user --col item --value rating
@@ -85,7 +88,7 @@ def fit(
     from .tables import Dialect
 
     dialect = Dialect(format.value, delimiter)
-    form = DataForm(data, row, col, value, wide, duplicates.value, dialect)
+    form = DataForm(data, row, col, value, wide, duplicates.value, dialect).counted(implicit)
     sides = work.Sides(
         row=work.SideFiles("row", row_graph, row_chain, row_features),
         col=work.SideFiles("col", col_graph, col_chain, col_features),
@@ -104,6 +107,7 @@ def fit(
         "n_draws": n_draws,
         "likelihood": likelihood.value,
         "noise": noise.value,
+        "missing": "weak-zero" if implicit else "unknown",
         "value_range": work.one_range(value_range, keep_range),
         "ridge": ridge,
         "max_sweeps": max_sweeps,

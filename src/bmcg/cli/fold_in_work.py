@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..estimators.implicit import is_implicit
 from ..observations.labels import Labels
 from ..serving import ServingModel
 from .features import check_features, feature_file, new_features, require_features
@@ -94,7 +95,8 @@ def _folded(model: ServingModel, new: NewFiles, dialect: Dialect) -> ServingMode
     known = getattr(model, f"{word}_labels_")
     entries, names = None, known
     if new.form is not None:
-        entries = read_observations(new.form.named_by(model.row_labels_, model.col_labels_))
+        form = new.form.counted(is_implicit(model))
+        entries = read_observations(form.named_by(model.row_labels_, model.col_labels_))
         entries = typed_like(entries, model.row_labels_, model.col_labels_)
         names = getattr(entries, f"{word}_labels")
     links = None if new.edges is None else read_links(model, new.edges, side, dialect)

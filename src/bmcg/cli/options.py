@@ -157,6 +157,15 @@ KnownCol = Annotated[
     typer.Option("--col", help="Column with the column labels; by default named as in the data."),
 ]
 Value = Annotated[str | None, typer.Option(help="Column with the values.", show_default=False)]
+Implicit = Annotated[
+    bool,
+    typer.Option(
+        "--implicit",
+        help="What is there was chosen (clicks, plays, purchases), and says nothing of the rest "
+        "but that it was not: every pair is a zero of small weight, what was seen weighs by its "
+        "count. --value, the counts, may be left out; lines given again are counted together.",
+    ),
+]
 Wide = Annotated[
     bool,
     typer.Option(

@@ -36,6 +36,8 @@ class DataForm:
     duplicates : str
         What to do with an entry that is given more than once.
     dialect : Dialect
+    counts : bool
+        Whether a line without a value stands for one.
     """
 
     path: Path
@@ -45,6 +47,14 @@ class DataForm:
     wide: bool = False
     duplicates: str = "error"
     dialect: Dialect = PLAIN
+    counts: bool = False
+
+    def counted(self, implicit: bool) -> DataForm:
+        """The same of what was seen: lines are counted where no column of values is named."""
+        if not implicit:
+            return self
+        how = "sum" if self.duplicates == "error" else self.duplicates
+        return replace(self, counts=True, duplicates=how)
 
     def named_by(self, rows: Labels | None, cols: Labels | None) -> DataForm:
         """The same with names that a model knows where none were given."""
@@ -200,17 +210,20 @@ def grown(observations: Observations, rows: Labels | None, cols: Labels | None) 
 
 def _long_cells(form: DataForm) -> Cells:
     present = column_names(form.path, form.dialect)
-    for option in ("row", "col", "value"):
+    for option in ("row", "col") if form.counts else ("row", "col", "value"):
         if getattr(form, option) is None:
             raise UserError(
                 f"pass --{option} NAME, a column of {form.path} ("
                 f"{', '.join(present)}), or --wide for a matrix"
             )
-    row, col, value = cast(tuple[str, str, str], (form.row, form.col, form.value))
-    require_columns(form.path, present, {"--row": row, "--col": col, "--value": value})
+    row, col = cast(tuple[str, str], (form.row, form.col))
+    named = {"--row": row, "--col": col} | ({} if form.value is None else {"--value": form.value})
+    require_columns(form.path, present, named)
     table = read_table(form.path, (row, col), dialect=form.dialect)
     rows, cols = (label_names(table, name, form.path) for name in (row, col))
-    return Cells(rows, cols, _numbers(table, value, form.path), row, col)
+    ones = np.ones(len(table))
+    values = ones if form.value is None else _numbers(table, form.value, form.path)
+    return Cells(rows, cols, values, row, col)
 
 
 def _wide_cells(form: DataForm) -> Cells:

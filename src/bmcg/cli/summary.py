@@ -9,6 +9,7 @@ import numpy as np
 from ..base import MatrixCompleter
 from ..estimators import BMCG
 from ..estimators.equal import ADVICE as EQUAL
+from ..estimators.implicit import is_implicit
 from ..observations.labels import Labels
 from ..posterior import Posterior, SidePosterior
 from ..posterior.usage import GraphWeight
@@ -36,6 +37,8 @@ def _facts(model: BMCG) -> list[tuple[str, str]]:
     n_observed = len(model.seen_.indices)
     share = 0.0 if fitted.ignorance else 1.0 - (model.noise_std_ / fitted.scale) ** 2
     explained = f"{100.0 * share:.1f} % of the observed mean square explained; "
+    if is_implicit(model):
+        explained = ""
     ended = {
         "converged": "converged",
         "max_sweeps": "stopped at the most sweeps allowed",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..estimators import BMCG
+from ..estimators.implicit import is_implicit
 from ..observations import Observations
 from .compiling import announced_compilation
 from .features import check_features, feature_file, new_features
@@ -68,6 +69,7 @@ def update_model(
     for side, given in zip(("rows", "cols"), beside.features, strict=True):
         check_features(model, given, side)
     labels = model.row_labels_, model.col_labels_
+    data, more = (form.counted(is_implicit(model)) for form in (data, more))
     old = observations_like(data, *labels, model.shape_)
     new = typed_like(read_observations(more.named_by(*labels)), *labels, of_one_kind)
     known = _read_beside(model, new, beside, data.dialect)

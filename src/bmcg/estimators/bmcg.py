@@ -40,7 +40,8 @@ class BMCG(LevelsModel):
         A variational posterior keeps correlation along the graph ("column", the paper's choice),
         between components ("row"), or both ("joint"); "variational" is "joint" with features and
         "column" without. "auto" is "sampled" or "variational", whichever predicts left-out
-        entries better; where an option of variational fits alone is given, that.
+        entries better; where an option of variational fits alone is given, that. Among weak zeros
+        "auto" is "sampled", and "variational" is "row", or "joint" with graphs or features.
     ridge : float or None
         Added to the diagonal of each side's Laplacian. Where strengths are learned the ridge is
         one of them, and this is where it starts: 0.1 by default. Else it stays: 1e-6 by default.
@@ -58,7 +59,8 @@ class BMCG(LevelsModel):
     bias : {"auto", True, False}, default="auto"
         Whether rows and columns have offsets of their own, smoothed by the same graphs, around
         a global one. "auto" uses them where a row or a column has no observation, and else
-        makes a short fit with and one without and keeps what has the higher bound.
+        makes a short fit with and one without and keeps what has the higher bound; among weak
+        zeros it uses none, because a component holds how popular columns are.
     learn_graphs : {"auto", True, False}, default="auto"
         Whether the strengths of the graphs, of the ridge and of features are learned; "auto"
         does so wherever there are any, and leaves out a graph that does not pay for its
@@ -80,6 +82,11 @@ class BMCG(LevelsModel):
     noise : {"shared", "rows", "cols"}, default="shared"
         Whether Gaussian noise has one size, or one for each row, or for each column, learned
         together.
+    missing : {"unknown", "weak-zero"}, default="unknown"
+        What an entry is that was not observed. "weak-zero" is for implicit feedback, where what
+        is there was chosen (clicks, plays, purchases): every pair is a zero of small weight, and
+        one that was seen a one besides, which weighs by its count. The weights are learned from
+        lists of which a part is left out. Predictions then order lists; they are no values.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
@@ -184,6 +191,7 @@ class BMCG(LevelsModel):
         n_draws: int = 100,
         likelihood: str = "gaussian",
         noise: str = "shared",
+        missing: Literal["unknown", "weak-zero"] = "unknown",
         value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -205,6 +213,7 @@ class BMCG(LevelsModel):
         self.n_draws = n_draws
         self.likelihood = likelihood
         self.noise = noise
+        self.missing = missing
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs

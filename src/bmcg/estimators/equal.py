@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 ADVICE = (
-    "there is nothing to tell entries apart by, and all predictions are alike. Which entries are "
-    "there may say more: add a sample of those that are not, with another value (zeros beside "
-    "ones), or use values that differ, such as counts or ratings"
+    "there is nothing to tell entries apart by, and all predictions are alike. Where entries were "
+    'chosen, as clicks and purchases are, which are there says more: fit with missing="weak-zero" '
+    "(bmcg fit --implicit); else use values that differ, such as counts or ratings"
 )
 
 

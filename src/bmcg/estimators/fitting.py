@@ -33,7 +33,7 @@ from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.side import Prior
 from ..inference.snapshot import Snapshot
 from ..inference.variational import run
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, WeakZero
 from ..linalg.engines import ENGINES, EngineName
 from ..observations import Observations
 from ..observations.grouping import grouped_by
@@ -41,6 +41,7 @@ from ..posterior import Posterior
 from ..progress import fit_progress
 from .ending import warn_of_end
 from .equal import equal_words, size_if_equal
+from .implicit import check_missing, is_implicit
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
 from .values import check_known, check_likelihood, chosen_likelihood, device_for
@@ -73,6 +74,7 @@ class FittingModel(CallbackSupport, RecordedModel):
     n_draws: int
     likelihood: str
     noise: str
+    missing: str
     value_range: Any
     random_state: Any
     n_jobs: int | None
@@ -96,7 +98,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         with grouped_by(grouping_on(self.device, getattr(X, "nnz", 0))):
             observations = Observations.from_any(X)
         self._check_parameters(observations)
-        likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
+        likelihood: Likelihood = WeakZero()
+        if not is_implicit(self):
+            likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
         asked = self._asked(rows, cols)
@@ -112,7 +116,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         self._adopt(observations, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
         warn_of_end(fit, self.stop_reason_, self.max_sweeps, advice)
-        equal = equal_words(observations.values)
+        equal = None if is_implicit(self) else equal_words(observations.values)
         if equal is not None:
             warnings.warn(equal, UserWarning, stacklevel=user_level())
         tasks.finish()
@@ -129,6 +133,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         check_choice("learn_graphs", self.learn_graphs, ("auto", True, False))
         check_subset("selection", self.selection, QUESTIONS)
         check_likelihood(self.likelihood, self.noise, self.value_range)
+        check_missing(self, observations)
         x = observations.values
         check_range("value_range", self.value_range, float(x.min()), float(x.max()))
         if self.ridge is not None:
@@ -139,6 +144,8 @@ class FittingModel(CallbackSupport, RecordedModel):
     def _asked(self, rows: SideSpec, cols: SideSpec) -> Asked:
         featured = rows.features is not None or cols.features is not None
         family: Family = "joint" if featured else "column"
+        if is_implicit(self):
+            family = "joint" if rows.is_tied or cols.is_tied else "row"
         if self.posterior == "sampled":
             self._check_sampled()
             return Asked(family, True)
@@ -245,6 +252,8 @@ class FittingModel(CallbackSupport, RecordedModel):
         }
         if not settings.prior.likelihood.is_plain:
             fixed["likelihood"] = settings.prior.likelihood.title
+        if is_implicit(self):
+            fixed["missing"] = self.missing
         return open_checkpoint(
             self.checkpoint,
             self.resume,
@@ -258,6 +267,8 @@ class FittingModel(CallbackSupport, RecordedModel):
     ) -> None:
         kind, likelihood = self.posterior_, self.fitted_.likelihood
         check_known(likelihood, observations)
+        if isinstance(likelihood, WeakZero):
+            likelihood = likelihood.of_shape(observations.shape)
         asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
         settings = self._settings(observations, asked, False, likelihood)
         progress = fit_progress(self.max_sweeps, self.verbose)
@@ -318,7 +329,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         # Moments of draws are those of independent rows.
         family: Family = "row" if fit.kind == "sampled" else fit.kind
         fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend)
-        size = size_if_equal(observations.values)
+        size = 0.0 if is_implicit(self) else size_if_equal(observations.values)
         return fitted.unsure(size) if size and fitted.likelihood.is_linear else fitted
 
     def _limits(self, observations: Observations) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..caller import user_level
 from ..checks import check_choice, is_auto
-from ..likelihoods import LIKELIHOODS, Likelihood, likelihood_of
+from ..likelihoods import LIKELIHOODS, Likelihood, WeakZero, likelihood_of
 from ..observations import Observations
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ def chosen_likelihood(likelihood: str, noise: str, observations: Observations) -
 
 def device_for(device: str, likelihood: Likelihood) -> str:
     """Where a fit runs; weights and targets of single entries are computed on the host."""
-    if likelihood.is_plain:
+    if likelihood.is_plain and not isinstance(likelihood, WeakZero):
         return device
     if device not in ("auto", "cpu"):
         raise ValueError(

@@ -24,6 +24,9 @@ __all__ = ["Fit", "FittedSide", "Kind", "Progress", "Settings", "SideInput", "St
 Array = NDArray[np.float64]
 Kind = Family | Literal["sampled"]
 
+# Components a fit starts with; more are added while all of them earn their keep.
+FIRST_RANK = 16
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,6 +49,8 @@ class Settings:
     prior : Prior
     limits : (float, float) or None
         Range of a value, which judges of predictions know of; None leaves it to `selection`.
+    first_rank : int
+        Components a variational fit starts with.
     draws : int
         Kept by a fit that samples; zero for a variational one.
     either : bool
@@ -69,6 +74,7 @@ class Settings:
     prior: Prior = field(default_factory=Prior)
     single: bool = False
     limits: tuple[float, float] | None = (-np.inf, np.inf)
+    first_rank: int = FIRST_RANK
     draws: int = 0
     either: bool = False
     chains: int = 1

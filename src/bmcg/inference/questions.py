@@ -22,7 +22,7 @@ from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .form import Form
 from .left_out import LEAST_ENTRIES, LESS, Judge
 from .side import Strengths
-from .variational import FIRST_RANK, run
+from .variational import run
 from .verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -257,7 +257,7 @@ def _in_doubt(standing: Standing) -> bool:
 
     One that needed more is beyond doubt.
     """
-    fit, most = standing.fit, min(standing.settings.rank, FIRST_RANK)
+    fit, most = standing.fit, min(standing.settings.rank, standing.settings.first_rank)
     return fit is not None and fit.converged and fit.state.rank < most
 
 

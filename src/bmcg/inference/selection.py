@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends import Backend
+from ..likelihoods import WeakZero
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .fit import Fit, Progress, Settings
@@ -39,6 +40,7 @@ from .sampled_questions import Questions
 from .snapshot import Snapshot
 from .variational import run
 from .verdict import Verdict
+from .weak_zeros import learn_weights
 
 
 class Selection(NamedTuple):
@@ -101,9 +103,12 @@ def select(
         Of the fit itself, as in `run`.
     """
     options: dict[str, Any] = {"backend": backend, "callback": callback}
+    trials = Trials(observations, backend, show, analyses or Analyses())
+    if isinstance(settings.prior.likelihood, WeakZero):
+        options |= {"keep": keep, "resume": resume}
+        return _select_lists(trials, sides, settings, asked, options)
     if settings.draws:
         return _select_drawn(observations, sides, settings, show, asked, keep, options)
-    trials = Trials(observations, backend, show, analyses or Analyses())
     if resume is not None:
         settings = replace(settings, bias=resume.state.biased)
     standing, verdicts = Standing(sides, settings), list[Verdict]()
@@ -116,6 +121,37 @@ def select(
     options |= {"keep": keep, "resume": resume, "analyses": trials.analyses}
     fit = run(observations, *sides, standing.settings, **options)
     return settle(trials, replace(standing, fit=fit), asked, tuple(verdicts))
+
+
+def _select_lists(
+    trials: Trials,
+    sides: Sides,
+    settings: Settings,
+    asked: Collection[str],
+    options: dict[str, Any],
+) -> tuple[Fit, Selection]:
+    """A fit of what was seen among weak zeros, whose weights left-out lists tell.
+
+    Of the questions, whether it would do without a graph is asked of the bound as always; errors
+    of left-out entries would say nothing, because all of them are ones.
+    """
+    observations = trials.observations
+    likelihood, rank, tried = learn_weights(observations, settings, trials.backend, trials.show)
+    settings = replace(
+        settings,
+        rank=rank,
+        first_rank=rank,
+        bias=bool(settings.bias),
+        prior=replace(settings.prior, likelihood=likelihood),
+    )
+    verdicts, analyses = tuple(tried), trials.analyses
+    if settings.draws:
+        usual = {name: options[name] for name in ("backend", "callback")}
+        fit = run_sampled(observations, *sides, settings, **usual, analyses=analyses)
+        return fit, Selection(WHOLE, verdicts)
+    fit = run(observations, *sides, settings, **options, analyses=analyses)
+    standing = Standing(sides, settings, fit)
+    return settle(trials, standing, set(asked) & {"graphs"}, verdicts)
 
 
 def _select_drawn(

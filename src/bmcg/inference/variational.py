@@ -32,8 +32,6 @@ Array = NDArray[np.float64]
 # A stretch of sweeps is settled when one gains less than this many nats an observation:
 # only then is it fair to ask whether a component is worth its keep.
 PLATEAU = 1e-3
-# Components a fit starts with; more are added while all of them earn their keep.
-FIRST_RANK = 16
 # Sweeps before the strengths of graphs and features are first learned: the factors must
 # have left their random start.
 SETTLE = 3
@@ -129,7 +127,7 @@ def make_side(
         settings.engine,
         precision,
         settings.family,
-        min(settings.rank, FIRST_RANK) + bool(settings.bias),
+        min(settings.rank, settings.first_rank) + bool(settings.bias),
         backend,
         settings.seed * 2 + which,
         features=0 if given.features is None else max(given.features.nnz, 1),
@@ -231,7 +229,7 @@ class _Loop:
 
     def _first_state(self) -> State:
         settings = self.settings
-        rank = min(settings.rank, FIRST_RANK)
+        rank = min(settings.rank, settings.first_rank)
         state = initial_state(
             self.rows, self.cols, settings.family, rank, settings.seed, bool(settings.bias)
         )

@@ -104,6 +104,14 @@ class WeakZero(Gaussian):
         n = self.size(match.values)
         return 0.5 * (n * (log(noise.tau) - LOG_2PI) - noise.tau * match.squared_error)
 
+    def words(self, noise: Noise, scale: float) -> str:
+        """What weighs how much."""
+        count = "" if not self.power else " times its count"
+        if self.power not in (0.0, 1.0):
+            count += f" to the power of {self.power:g}"
+        one = f"what was seen a one of {self.one:.3g}{count}"
+        return f"every pair a zero of weight {self.zero:.3g}, {one}"
+
     def of_shape(self, shape: tuple[int, int]) -> WeakZero:
         """The same of a matrix of another size."""
         return replace(self, pairs=shape[0] * shape[1])

@@ -170,8 +170,8 @@ def _warn_of_lists(fitted: Posterior) -> None:
     said = []
     if fitted.ignorance:
         said.append(
-            "the model was fitted on values that are all equal: its lists are in no order; add "
-            "a sample of entries that were not observed as zeros, or use values that differ"
+            "the model was fitted on values that are all equal: its lists are in no order; fit "
+            'with missing="weak-zero" (bmcg fit --implicit), or on values that differ'
         )
     if fitted.units is not None:
         said.append(

@@ -1,0 +1,246 @@
+"""How much a zero weighs beside what was seen: learned from lists.
+
+Of each row a fifth of what was seen is left out, and the weights are taken under which short fits
+of the same kind rank it highest. The evidence cannot tell: weights count observations, and a
+model of more of them has another evidence. Graphs and features have no part in these fits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backends import Backend
+from ..graphs.precision import stack_graphs
+from ..likelihoods import WeakZero
+from ..observations import Observations
+from .design import own_rows, partner_rows
+from .fit import Fit, Progress, Settings, SideInput
+from .sampled import run_sampled
+from .side import Prior
+from .variational import run
+from .verdict import Verdict
+
+Array = NDArray[np.float64]
+Index = NDArray[np.integer[Any]]
+
+# Share of a row that is left out.
+SHARE = 0.2
+# Most entries that are asked, those of some rows where there are more, and most rows ranked.
+MOST_ENTRIES = 50_000
+MOST_ROWS = 2_000
+# Fewer left-out entries than this say nothing.
+LEAST_ENTRIES = 40
+# Sweeps of a trial, its burn-in as many again, and its components.
+TRIAL_SWEEPS = 20
+TRIAL_RANK = 32
+# Length of the lists that are judged.
+LENGTH = 20
+# Where the search starts: a zero weighs a quarter of a one, which is an observation and a half.
+START = WeakZero(zero=0.375, one=1.5, power=0.0)
+MOST_TRIALS = 24
+# Scores held at a time, 32 MiB.
+BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What some rows have seen, and what was left out of it.
+
+    Attributes
+    ----------
+    kept : Observations
+        Of these rows alone.
+    left_out : csr-like pair of ndarray
+        Pointers (n_rows + 1,) and columns of what was left out of each row.
+    """
+
+    kept: Observations
+    left_out: tuple[Index, Index]
+
+
+def leave_out(observations: Observations, seed: int) -> Lists | None:
+    """Lists to be judged by; None where too little could be left out."""
+    rng = np.random.default_rng([seed, 4])
+    indptr, indices, values = observations.by_row
+    counts, order = np.diff(indptr), rng.permutation(observations.shape[0])
+    some = order[: int(np.searchsorted(np.cumsum(counts[order]), MOST_ENTRIES)) + 1]
+    parts, out, sizes = [], [], []
+    for i in some:
+        n = int(counts[i])
+        size = max(1, int(SHARE * n)) if n > 1 else 0
+        at = indptr[i] + rng.permutation(n)
+        out.append(np.sort(indices[at[:size]]))
+        parts.append(np.sort(at[size:]))
+        sizes.append(size)
+    if sum(sizes) < LEAST_ENTRIES:
+        return None
+    at = np.concatenate(parts)
+    rows = np.repeat(np.arange(len(some)), [len(part) for part in parts])
+    shape = len(some), observations.shape[1]
+    kept = Observations.from_triples(rows, indices[at], values[at], shape)
+    return Lists(kept, (np.concatenate(([0], np.cumsum(sizes))), np.concatenate(out)))
+
+
+def gains(fit: Fit, lists: Lists) -> Array:
+    """Discounted gain of what was left out, of the most there could be, for each row ranked.
+
+    Rows count from the first, as far as `MOST_ROWS`; those without anything left out do not.
+    """
+    pointers, left = lists.left_out
+    U, V = _ends(fit)
+    rows = np.flatnonzero(np.diff(pointers))[:MOST_ROWS]
+    n_cols = lists.kept.shape[1]
+    length = min(LENGTH, n_cols)
+    discount = 1.0 / np.log2(np.arange(2, length + 2))
+    most, out = np.cumsum(discount), np.empty(len(rows))
+    seen, step = lists.kept.by_row, max(1, BLOCK // n_cols)
+    for start in range(0, len(rows), step):
+        at = rows[start : start + step]
+        scores = sum(u[at] @ v.T for u, v in zip(U, V, strict=True))
+        for line, i in zip(scores, at, strict=True):
+            line[seen.indices[seen.indptr[i] : seen.indptr[i + 1]]] = -np.inf
+        best = np.argpartition(-scores, length - 1, axis=1)[:, :length]
+        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        for n, (i, line) in enumerate(zip(at, best, strict=True), start):
+            wanted = left[pointers[i] : pointers[i + 1]]
+            out[n] = np.isin(line, wanted) @ discount / most[min(len(wanted), length) - 1]
+    return out
+
+
+def _ends(fit: Fit) -> tuple[Any, Any]:
+    """What multiplies at a pair, of every draw (s, m, w) and (s, n, w), or of the means."""
+    if fit.draws is not None:
+        return fit.draws.rows, fit.draws.cols
+    U, V, biased = fit.state.rows.rows, fit.state.cols.rows, fit.state.biased
+    return own_rows(U, biased)[None], partner_rows(V, biased)[None]
+
+
+@dataclass
+class Search:
+    """Trials, each made once.
+
+    Attributes
+    ----------
+    lists : Lists
+    settings : Settings
+    backend : Backend
+    show : callable
+    """
+
+    lists: Lists
+    settings: Settings
+    backend: Backend
+    show: Callable[[Progress, str], None]
+    found: dict[tuple[WeakZero, int], float] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    def gain(self, likelihood: WeakZero, rank: int) -> float:
+        """Mean gain of the lists of a short fit."""
+        key = likelihood, rank
+        if key not in self.found:
+            self.found[key] = self._try(likelihood, rank)
+        return self.found[key]
+
+    def _try(self, likelihood: WeakZero, rank: int) -> float:
+        began, kept = time.perf_counter(), self.lists.kept
+        sampled = self.settings.draws > 0
+        settings = replace(
+            self.settings,
+            family="row",
+            rank=rank,
+            first_rank=rank,
+            max_sweeps=TRIAL_SWEEPS,
+            learn=False,
+            draws=TRIAL_SWEEPS if sampled else 0,
+            chains=1,
+            burn_in=TRIAL_SWEEPS,
+            engine="auto",
+            prior=Prior(likelihood=likelihood.of_shape(kept.shape)),
+        )
+        name = words(likelihood, rank)
+        fit = (run_sampled if sampled else run)(
+            kept,
+            SideInput(stack_graphs([], kept.shape[0]), None),
+            SideInput(stack_graphs([], kept.shape[1]), None),
+            settings,
+            backend=self.backend,
+            callback=lambda sweep: self.show(sweep, f"{name}: "),
+        )
+        if fit.interrupted:
+            # A trial has nothing to save: the interrupt is the caller's.
+            raise KeyboardInterrupt
+        gain = float(gains(fit, self.lists).mean())
+        standing = max(self.found.values(), default=float("nan"))
+        taken = not gain <= standing
+        seconds = time.perf_counter() - began
+        made = ("weights", name, taken, "left-out lists", standing, gain, len(fit.trace), seconds)
+        self.verdicts.append(Verdict(*made))
+        return gain
+
+    def climb(self, best: WeakZero, rank: int, steps: list[Callable[[WeakZero], WeakZero]]) -> Any:
+        """Go a step while that gains; the first of the steps that does sets the direction."""
+        for step in steps:
+            moved = False
+            while len(self.found) < MOST_TRIALS and self.gain(step(best), rank) > self.gain(
+                best, rank
+            ):
+                best, moved = step(best), True
+            if moved:
+                break
+        return best
+
+
+def words(likelihood: WeakZero, rank: int) -> str:
+    """What is tried."""
+    count = {0.0: "", 1.0: " times their count"}.get(
+        likelihood.power, f" times their count to the power of {likelihood.power:g}"
+    )
+    return (
+        f"zeros of weight {likelihood.zero:.3g}, ones of {likelihood.one:.3g}{count}, "
+        f"{rank} components"
+    )
+
+
+def _scaled(zero: float = 1.0, one: float = 1.0) -> Callable[[WeakZero], WeakZero]:
+    return lambda old: replace(old, zero=old.zero * zero, one=old.one * one)
+
+
+def learn_weights(
+    observations: Observations,
+    settings: Settings,
+    backend: Backend,
+    show: Callable[[Progress, str], None],
+) -> tuple[WeakZero, int, list[Verdict]]:
+    """Weights of zeros and ones, the components, and what was tried.
+
+    One coordinate after the other, each as long as it gains: the zeros' weight by factors of two,
+    all weights by factors of √2, the power of the counts, then twice the components.
+    """
+    rank = min(settings.rank, TRIAL_RANK)
+    lists = leave_out(observations, settings.seed)
+    if lists is None:
+        rule = f"because fewer than {LEAST_ENTRIES} entries could be left out"
+        said = Verdict("weights", words(START, rank), True, rule, np.nan, np.nan, 0, 0.0)
+        return START.of_shape(observations.shape), rank, [said]
+    search = Search(lists, replace(settings, bias=bool(settings.bias)), backend, show)
+    best, last = START, None
+    counted = observations.values.min() < observations.values.max()
+    root = float(np.sqrt(2.0))
+    while best != last and len(search.found) < MOST_TRIALS:
+        last = best
+        best = search.climb(best, rank, [_scaled(zero=0.5), _scaled(zero=2.0)])
+        if counted:
+            powers = [lambda old: replace(old, power=min(old.power + 0.5, 1.0))]
+            powers += [lambda old: replace(old, power=max(old.power - 0.5, 0.0))]
+            best = search.climb(best, rank, powers)
+        best = search.climb(best, rank, [_scaled(root, root), _scaled(1 / root, 1 / root)])
+    while 2 * rank <= settings.rank and search.gain(best, 2 * rank) > search.gain(best, rank):
+        rank *= 2
+    return best.of_shape(observations.shape), rank, search.verdicts
