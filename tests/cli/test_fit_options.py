@@ -43,7 +43,7 @@ def commands():
 
 def test_every_parameter_of_the_estimator_is_an_option_with_its_default():
     found = commands()["fit"]
-    for name, default in BMCG(posterior="variational").get_params().items():
+    for name, default in BMCG().get_params().items():
         option = found[SPELLED.get(name, name)]
         if name == "random_state":
             assert option.default == 0  # a command gives the same model twice

@@ -159,7 +159,7 @@ def ask_start(trials: Trials, standing: Standing) -> Answer:
     """
     fit, settings = standing.fit, standing.settings
     odd = fit is not None and fit.converged and settings.rank > 0
-    if fit is None or not odd or 0 < fit.state.rank < max(settings.rank, FIRST_RANK):
+    if fit is None or not odd or 0 < fit.state.rank < max(settings.rank, settings.first_rank):
         return standing, ()
     clock = Clock(trials)
     end = "nothing was found" if fit.state.rank == 0 else "every component was used"
