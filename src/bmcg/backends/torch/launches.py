@@ -77,7 +77,7 @@ def gram_and_sums(
         f = padded(F, main + extras)
         kernels.gram[(len(seg.row),)](
             *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, len(G), k,
-            KM=main, E=extras, EP=_next_power(max(extras, 1)), B=STEP, WEIGHTED=weighted,
+            KM=main, E=extras, EP=_next_power(extras, 2), B=STEP, WEIGHTED=weighted,
             num_warps=4,
         )  # fmt: skip
     else:
