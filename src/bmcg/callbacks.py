@@ -50,12 +50,12 @@ class SweepTasks:
             self.whole = estimator._init_callback_context(max_subtasks=estimator.max_sweeps)
             self.whole.call_on_fit_task_begin(estimator=estimator, **self.known)
 
-    def progress(self, max_sweeps: int, verbose: bool) -> AbstractContextManager[Any]:
+    def progress(self, verbose: bool) -> AbstractContextManager[Any]:
         """The fit's own line of progress; none beside scikit-learn's bar."""
         set_here = getattr(self.estimator, "_skl_callbacks", ())
         if protocol is not None and any(isinstance(c, protocol.ProgressBar) for c in set_here):
             return nullcontext(_nothing)
-        return fit_progress(max_sweeps, verbose)
+        return fit_progress(verbose)
 
     def begin(self) -> None:
         """A sweep begins."""

@@ -25,16 +25,15 @@ class Show(Protocol):
 
 
 @contextmanager
-def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Show]:
-    """A callback that shows sweep, bound, rank, noise and the time left while a fit runs.
+def fit_progress(verbose: bool) -> Iterator[Show]:
+    """A callback that shows question, sweep, bound, rank, noise and the time left.
 
     Parameters
     ----------
-    max_sweeps : int
     verbose : bool
         Print plain lines also where the error output is no terminal.
     """
-    clock = TimeLeft(max_sweeps)
+    clock = TimeLeft()
     if verbose and not sys.stderr.isatty():
         yield lambda sweep, about="": _print_line(sweep, clock.after(sweep), about)
         return
@@ -54,9 +53,9 @@ def fit_progress(max_sweeps: int, verbose: bool) -> Iterator[Show]:
             if not task and not verbose and sweep.seconds < QUIET_SECONDS:
                 return
             if not task:
-                task.append(bar.add_task("fitting", total=max_sweeps))
+                task.append(bar.add_task("fitting", total=sweep.most))
             described = f"{about}{_describe(sweep)}  {in_words(left)}"
-            bar.update(task[0], completed=sweep.sweep, description=described)
+            bar.update(task[0], completed=sweep.sweep, total=sweep.most, description=described)
 
         yield show
 
@@ -67,14 +66,9 @@ class TimeLeft:
     Near its end a fit gains less with every sweep by about the same factor; the sweeps until
     the gain is below the one that ends the fit follow from that factor. Columns dropped or
     added start the trend anew, and so does another fit.
-
-    Parameters
-    ----------
-    max_sweeps : int
     """
 
-    def __init__(self, max_sweeps: int) -> None:
-        self.max_sweeps = max_sweeps
+    def __init__(self) -> None:
         self.recent: list[Sweep] = []
 
     def after(self, sweep: Sweep) -> float:
@@ -86,7 +80,7 @@ class TimeLeft:
         first, n = self.recent[0], len(self.recent) - 1
         if n == 0:
             return math.nan
-        left = self.max_sweeps - sweep.sweep
+        left = sweep.most - sweep.sweep
         # The first gain after a change of columns is infinite.
         gains = [s.gain for s in self.recent if 0 < s.gain < math.inf]
         if sweep.target > 0 and len(gains) > 1 and gains[-1] < gains[0]:
@@ -107,7 +101,7 @@ def in_words(seconds: float) -> str:
 
 def _describe(sweep: Sweep) -> str:
     return (
-        f"sweep {sweep.sweep}  bound {sweep.elbo:.6g}  rank {sweep.rank}  "
+        f"sweep {sweep.sweep} of at most {sweep.most}  bound {sweep.elbo:.6g}  rank {sweep.rank}  "
         f"noise {sweep.noise_std:.4g}"
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,17 @@ def contiguous(x: Array) -> Array:
     return np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x.contiguous()
 
 
+@cache
+def lower(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of a packed block's entries, shape (k(k+1)/2,) each."""
+    rows, cols = np.tril_indices(k)
+    rows.flags.writeable = cols.flags.writeable = False
+    return rows, cols
+
+
 def pack(blocks: Array) -> Array:
     """Lower triangles of symmetric blocks, row by row: (..., k, k) to (..., k(k+1)/2)."""
-    r, s = np.tril_indices(blocks.shape[-1])
+    r, s = lower(blocks.shape[-1])
     return contiguous(blocks[..., r, s])
 
 
@@ -23,7 +33,7 @@ def unpack(packed: Array) -> Array:
     """The inverse of `pack`: (..., k(k+1)/2) to (..., k, k)."""
     k = packed_rank(packed.shape[-1])
     out = np.empty_like(packed, shape=(*packed.shape[:-1], k, k))
-    r, s = np.tril_indices(k)
+    r, s = lower(k)
     out[..., r, s] = packed
     out[..., s, r] = packed
     return out
@@ -42,12 +52,12 @@ def packed_diagonal(k: int) -> NDArray[np.intp]:
 
 def outer_packed(F: Array) -> Array:
     """f_i f_iᵀ, packed: (n, k) to (n, k(k+1)/2)."""
-    r, s = np.tril_indices(F.shape[1])
+    r, s = lower(F.shape[1])
     # `take` keeps rows contiguous, which indexing does not: sums over rows run on this array.
     return F.take(r, axis=1) * F.take(s, axis=1)
 
 
 def multiplicity(k: int) -> Array:
     """How often an entry of a packed block stands in the whole block, shape (k(k+1)/2,)."""
-    r, s = np.tril_indices(k)
+    r, s = lower(k)
     return np.where(r == s, 1.0, 2.0)

@@ -204,7 +204,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         resume = None if kept is None else kept.snapshot
         if kept is not None and resume is not None:
             settings = replace(settings, seed=kept.identity.seed)
-        progress = tasks.progress(self.max_sweeps, self.verbose)
+        progress = tasks.progress(self.verbose)
 
         def between(place: Snapshot) -> None:
             if kept is not None:
@@ -271,7 +271,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             likelihood = likelihood.of_shape(observations.shape)
         asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
         settings = self._settings(observations, asked, False, likelihood)
-        progress = fit_progress(self.max_sweeps, self.verbose)
+        progress = fit_progress(self.verbose)
         again = run_sampled if settings.draws else run
         # A chain has as many components as it is told to.
         rank = start.state.rank if settings.draws else settings.rank

@@ -105,6 +105,7 @@ class Progress:
     """Where a running fit stands after a sweep; it ends when the gain is below `target`.
 
     `fit` makes what the fit would leave behind if it ended here; good until the callback returns.
+    `most` are the sweeps after which it ends at the latest.
     """
 
     sweep: int
@@ -115,6 +116,7 @@ class Progress:
     noise_std: float
     seconds: float
     fit: Callable[[], Fit]
+    most: int
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,8 @@ class Judge:
     analyses : Analyses
     sweeps : int
         Made so far.
+    asking : str
+        Which question this is of how many, for the user.
     """
 
     folds: list[Fold]
@@ -218,6 +220,7 @@ class Judge:
     analyses: Analyses = field(default_factory=Analyses)
     sweeps: int = 0
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
+    asking: str = ""
 
     @classmethod
     def of(
@@ -243,8 +246,10 @@ class Judge:
         """Of a model, within the range of the kept values if that is a question and better so."""
         found: tuple[list[Array], list[Array]] = ([], [])
         likelihood = settings.prior.likelihood
-        for fold in self.folds:
-            fit, kept = self._fit(fold, form, settings, name), fold.kept.values
+        for number, fold in enumerate(self.folds, 1):
+            of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
+            about = f"{self.asking}{name}{of}"
+            fit, kept = self._fit(fold, form, settings, about), fold.kept.values
             limits = [NO_LIMITS if settings.limits is None else settings.limits]
             if settings.limits is None and likelihood.is_plain:
                 limits.append((float(kept.min()), float(kept.max())))

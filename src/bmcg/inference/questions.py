@@ -74,6 +74,8 @@ class Trials:
         Of the graphs, shared by all fits.
     sweeps : int
         Made so far.
+    asking : str
+        Which question this is of how many, for the user.
     """
 
     observations: Observations
@@ -81,6 +83,7 @@ class Trials:
     show: Callable[[Progress, str], None]
     analyses: Analyses = field(default_factory=Analyses)
     sweeps: int = 0
+    asking: str = ""
 
     def fit(
         self,
@@ -94,7 +97,7 @@ class Trials:
 
         def after(sweep: Progress) -> bool:
             if name:
-                self.show(sweep, f"{name}: ")
+                self.show(sweep, f"{self.asking}{name}: ")
             return enough(sweep)
 
         found = run(
@@ -116,7 +119,7 @@ class Trials:
         """Who tells which model predicts better."""
         rest = self.backend, self.show
         given = self.observations, standing.sides, standing.settings
-        return Judge.of(*given, *rest, analyses=self.analyses)
+        return Judge.of(*given, *rest, analyses=self.analyses, asking=self.asking)
 
 
 Answer = tuple[Standing, tuple[Verdict, ...]]

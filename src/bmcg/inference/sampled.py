@@ -156,7 +156,9 @@ class _Chains:
         noise = self.scale * chain.point.spread
         seconds = time.perf_counter() - self.started
         where = len(self.trace), density, np.nan, np.nan, len(chain.point.lam), noise, seconds
-        self.stopped = bool(self.callback(Progress(*where, lambda: self._fit(so_far()))))
+        most = self.settings.chains * self.settings.burn_in + self.settings.max_sweeps
+        told = Progress(*where, lambda: self._fit(so_far()), max(most, len(self.trace)))
+        self.stopped = bool(self.callback(told))
         return self.stopped
 
     def _fit(self, found: Outcome) -> Fit:

@@ -81,16 +81,19 @@ class Questions:
         return replace(self.choice, settings=replace(full, rank=rank, bias=bias)), self.verdicts
 
     def _ask(self) -> None:
-        if "graphs" in self.asked:
-            self._ask_graphs()
-        if "features" in self.asked:
-            self._ask_features()
-        if "biases" in self.asked and self.settings.bias is None:
-            self._offer("biases", "without biases", OTHER, bias=False)
-        if "components" in self.asked:
-            self._ask_components()
-        if self.variational is not None:
-            self._ask_posterior(self.variational)
+        sides, variational = self.judge.sides, self.variational
+        questions = {
+            "graphs": (self._ask_graphs, any(side.stack.names for side in sides)),
+            "features": (self._ask_features, any(side.features is not None for side in sides)),
+            "biases": (self._ask_biases, self.settings.bias is None),
+            "components": (self._ask_components, True),
+            "posterior": (self._ask_posterior, variational is not None),
+        }
+        due = {name: ask for name, (ask, is_due) in questions.items() if is_due}
+        due = {name: ask for name, ask in due.items() if name in self.asked}
+        for number, (name, ask) in enumerate(due.items(), 1):
+            self.judge.asking = f"question {number} of {len(due)}, {name}: "
+            ask()
 
     def _least(self) -> Form:
         """Nothing but what is not in question."""
@@ -162,8 +165,14 @@ class Questions:
         assert side.features is not None
         return side.features.nnz > HEAVY_SHARE * self.judge.n_entries
 
-    def _ask_posterior(self, settings: Settings) -> None:
+    def _ask_biases(self) -> None:
+        """Whether it does without."""
+        self._offer("biases", "without biases", OTHER, bias=False)
+
+    def _ask_posterior(self) -> None:
         """Whether a variational posterior, with all features, predicts better."""
+        settings = self.variational
+        assert settings is not None
         form = replace(self.choice.form, features=(True, True))
         other = Choice(form, replace(settings, bias=self.choice.settings.bias))
         words = f"a variational posterior ({settings.family})"

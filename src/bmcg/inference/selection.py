@@ -114,6 +114,7 @@ def select(
     standing, verdicts = Standing(sides, settings), list[Verdict]()
     for name, question in BEFORE.items():
         if name in asked:
+            trials.asking = f"{name}: "
             standing, found = question(trials, standing)
             verdicts += found
     if standing.settings.bias is None:
@@ -208,7 +209,10 @@ def settle(
     verdicts: tuple[Verdict, ...] = (),
 ) -> tuple[Fit, Selection]:
     """The questions that are asked of a finished fit."""
+    due = [name for name in AFTER if name in asked]
     for name, question in AFTER.items():
+        if name in asked:
+            trials.asking = f"question {due.index(name) + 1} of {len(due)}, {name}: "
         try:
             standing, found = question(trials, standing) if name in asked else (standing, ())
         except KeyboardInterrupt:

@@ -337,7 +337,9 @@ class _Loop:
             noise = self.scale / float(np.sqrt(state.tau.mean))
             seconds = time.perf_counter() - self.started
             where = number + 1, bound, gain, self._target(), state.rank, noise, seconds
-            self.stopped = bool(self.callback(Progress(*where, self._fit)))
+            self.stopped = bool(
+                self.callback(Progress(*where, self._fit, self.settings.max_sweeps))
+            )
         return gain
 
     def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
