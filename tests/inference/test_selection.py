@@ -370,3 +370,11 @@ def test_one_symbolic_analysis_for_each_graph_and_fit(monkeypatch):
     model.fit(data, row_graph=good, col_graph=chain_graph(50))
     assert len(model.selection_.verdicts) > 2
     assert len(count) == 2
+
+
+def test_without_questions_a_chain_starts_at_once():
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    options = {"posterior": "sampled", "rank": 2, "max_sweeps": 6, "bias": True, "random_state": 0}
+    model = BMCG(selection=False, value_range=None, **options).fit(X)
+    assert model.selection_.verdicts == ()
+    assert model.selection_.holds == "the whole model"

@@ -165,6 +165,10 @@ def _select_drawn(
     options: dict[str, Any],
 ) -> tuple[Fit, Selection]:
     """The model that predicts left-out entries best, on all entries; drawn, or else variational."""
+    if not asked and settings.limits is not None:
+        # Nothing is in question: there is nothing to judge, and no trial to wait for.
+        whole = replace(settings, either=False, bias=settings.bias is not False)
+        return run_sampled(observations, *sides, whole, **options), Selection(WHOLE)
     judge = Judge.of(observations, sides, settings, options["backend"], show)
     choice, verdicts = _choose(judge, settings, asked)
     chosen = choice.form.of(sides)
