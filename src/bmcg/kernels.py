@@ -59,3 +59,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 exact = kernel()
 # Sums may be reordered and contracted, but infinities and NaN keep their meaning.
 fast = kernel(fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy")
+# The same as part of the one kernel that calls it, which saves compiling it by itself as well.
+inlined = kernel(
+    fastmath={"contract", "reassoc", "nsz", "arcp"}, error_model="numpy", inline="always"
+)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
-from ..packed import pack
-from . import blocks, grams, local, moments, sums, tables, vectors
+from ..packed import pack, packed_rank
+from . import blocks, grams, lanes, local, moments, sums, tables, vectors
 from .fewer import fewer
 from .plain import plain_if_small
 from .threads import Workers, chunk_bounds, even_bounds
@@ -157,7 +157,8 @@ class NumbaBackend(Backend):
     @plain_if_small
     def invert_blocks(self, P: Array) -> Pair:
         out, logdet = np.empty(P.shape), np.empty(len(P))
-        self._run(blocks.invert_blocks, (P, out), logdet, _lane_bounds(len(P), _cube(P)))
+        given = P, packed_rank(P.shape[1]), out
+        self._run(lanes.invert, given, logdet, _lane_bounds(len(P), _cube(P)))
         return out, logdet
 
     def cholesky_blocks(self, P: Array) -> Array:
@@ -167,7 +168,7 @@ class NumbaBackend(Backend):
     @plain_if_small
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
         bounds = _lane_bounds(len(h), P.shape[1] * h.shape[1])
-        return self._run(blocks.draw_rows, (P, h, z), np.empty(h.shape), bounds)
+        return self._run(lanes.draw, (P, h, z), np.empty(h.shape), bounds)
 
     @plain_if_small
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
@@ -268,8 +269,8 @@ def _matrix(rows: SparseRows, values: Array, F: Floats) -> tuple[Any, ...]:
 
 def _lane_bounds(n: int, work: int) -> Bounds:
     """Chunks of whole groups of `LANES` blocks: part of a group costs as much as all of it."""
-    groups = even_bounds(-(-n // blocks.LANES), work * blocks.LANES)
-    return np.minimum(groups * blocks.LANES, n)
+    groups = even_bounds(-(-n // lanes.LANES), work * lanes.LANES)
+    return np.minimum(groups * lanes.LANES, n)
 
 
 def _cube(P: Array) -> int:

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ...kernels import fast
+from ...kernels import fast, inlined
 
 # Observations gathered at a time, and how many a row needs for that to pay.
 _BLOCK, LEAST = 128, 24
@@ -49,7 +49,7 @@ def gram_and_sums(indptr, indices, values, weights, F, blocks, sums, start, stop
             t += r + 1
 
 
-@fast
+@inlined
 def _few(indices, values, weights, F, block, total, first, end):
     k = F.shape[1]
     block[:] = 0.0
@@ -64,7 +64,7 @@ def _few(indices, values, weights, F, block, total, first, end):
             t += r + 1
 
 
-@fast
+@inlined
 def _gather(indices, values, F, T, first, count):
     """Factors and values of some observations as columns of T: four at a time, then the rest."""
     k = F.shape[1]
@@ -86,7 +86,7 @@ def _gather(indices, values, F, T, first, count):
         p += 1
 
 
-@fast
+@inlined
 def _weigh(weights, T, first, count):
     for p in range(count):
         root = math.sqrt(weights[first + p])
@@ -94,7 +94,7 @@ def _weigh(weights, T, first, count):
             T[q, p] *= root
 
 
-@fast
+@inlined
 def _tile(T, S, r, s, count):
     """S[r:r+2, s:s+4] += T[r:r+2] T[s:s+4]ᵀ over the first `count` columns."""
     a, b, w, x, y, z = T[r], T[r + 1], T[s], T[s + 1], T[s + 2], T[s + 3]
