@@ -8,6 +8,7 @@ import random
 import signal
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,10 @@ from bmcg import BMCG, load_model
 from bmcg.files import checkpoints
 from bmcg.files.storage import CHECKPOINT, CheckpointError, read_tensors
 from bmcg.graphs import chain_graph, knn_graph
+from bmcg.inference import chain as chains
 from bmcg.inference import variational as loop
+from bmcg.inference.fit import Settings
+from bmcg.inference.left_out import Judge
 
 M, N = 24, 18
 KINDS = {
@@ -27,6 +31,10 @@ KINDS = {
     "joint": {"posterior": "joint", "engine": "dense"},
     "draws": {"posterior": "joint", "engine": "monte_carlo", "bias": False},
     "features": {"posterior": "joint", "bias": False},
+}
+CHAINS = {
+    "features": {"posterior": "sampled", "selection": ()},
+    "auto": {"posterior": "auto", "selection": ["posterior"]},
 }
 
 
@@ -242,20 +250,17 @@ def test_a_full_disk_is_a_warning_and_leaves_no_stray_file(tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_checkpoints_are_rare_where_they_are_slow(tmp_path):
+def test_checkpoints_are_rare_where_they_are_slow(tmp_path, monkeypatch):
     kept = checkpoints.Checkpoint(tmp_path / "c", checkpoints.Identity("", "", "", {}, 0))
     assert kept.pause == checkpoints.SECONDS
 
-    class Slow:
-        def to_arrays(self):
-            time.sleep(0.05)
-            return {"x": np.zeros(1)}
+    def slow(place):
+        time.sleep(0.05)
+        return {"x": np.zeros(1)}
 
-    checkpoints.SHARE, share = 1e-4, checkpoints.SHARE
-    try:
-        assert kept.write(Slow())
-    finally:
-        checkpoints.SHARE = share
+    monkeypatch.setattr(checkpoints, "chain_arrays", slow)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e-4)
+    assert kept.write(SimpleNamespace(answers=None))
     assert kept.pause >= 500.0
 
 
@@ -293,3 +298,48 @@ def test_a_fit_killed_at_random_moments_ends_with_the_same_bound(tmp_path, every
     again = fit(checkpoint=path, resume=True)
     assert again.n_sweeps_ == whole.n_sweeps_
     assert again.elbo_trace_[-1] == pytest.approx(whole.elbo_trace_[-1], rel=1e-8)
+
+
+def chain(kind, **parameters):
+    options = {"rank": 3, "n_draws": 8, "max_sweeps": 12, "random_state": 0, "n_jobs": 1}
+    options |= {**CHAINS[kind], **parameters}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return BMCG(**options).fit(data(), **sides(kind))
+
+
+@pytest.mark.parametrize("after", [10, 29])
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_that_died_goes_on_exactly(kind, after, tmp_path, monkeypatch, every_sweep):
+    """In its burn-in, and among its draws; and what had been answered is not asked again."""
+    whole, path = chain(kind), tmp_path / "c.safetensors"
+    assert whole.posterior_ == "sampled"
+    inner, steps = chains.Chain.step, []
+
+    def step(self):
+        # Trials are shorter, and come before the chain that is kept.
+        if path.exists() or self.plan.burn_in == Settings.burn_in:
+            steps.append(0)
+            if len(steps) == after:
+                raise MemoryError
+        inner(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chains.Chain, "step", step)
+        with pytest.raises(MemoryError):
+            chain(kind, checkpoint=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Judge, "score", None)
+        again = chain(kind, checkpoint=path, resume=True)
+    np.testing.assert_array_equal(again.complete(), whole.complete())
+    np.testing.assert_array_equal(again.elbo_trace_, whole.elbo_trace_)
+    assert [v.tried for v in again.selection_.verdicts] == [
+        v.tried for v in whole.selection_.verdicts
+    ]
+
+
+def test_a_chain_whose_settings_are_others_is_refused(tmp_path):
+    path = tmp_path / "c"
+    chain("features", checkpoint=path, max_sweeps=4)
+    with pytest.raises(CheckpointError, match="n_draws=8, not 9"):
+        chain("features", checkpoint=path, resume=True, n_draws=9)

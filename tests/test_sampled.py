@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
-from bmcg.inference.chain import Draws
+from bmcg.inference.draws import Draws
 from bmcg.inference.left_out import Judge, Score, chain_error
 
 
@@ -154,7 +154,6 @@ def test_values_within_a_range_are_predicted_within_it():
     [
         ({"engine": "dense"}, "engine='dense'"),
         ({"storage": "float32"}, "storage='float32'"),
-        ({"checkpoint": "fit.ckpt"}, "checkpoint"),
         ({"n_draws": 0}, "n_draws=0"),
     ],
 )

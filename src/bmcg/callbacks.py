@@ -35,19 +35,21 @@ class SweepTasks:
     Parameters
     ----------
     estimator : estimator
-        Whose callbacks they are; it has `max_sweeps`, and its method runs `with_callbacks`.
+        Whose callbacks they are; its method runs `with_callbacks`.
     X : matrix
         As it was given to `fit`.
     values : ndarray of shape (n_observed,)
         The observed values, for callbacks that ask for targets.
+    most : int or None
+        Sweeps there can be, if that is known.
     """
 
-    def __init__(self, estimator: Any, X: Any, values: Any) -> None:
+    def __init__(self, estimator: Any, X: Any, values: Any, most: int | None) -> None:
         self.estimator, self.known = estimator, {"X": X, "y": values}
         self.whole: Any = None
         self.one: Any = None
         if protocol is not None:
-            self.whole = estimator._init_callback_context(max_subtasks=estimator.max_sweeps)
+            self.whole = estimator._init_callback_context(max_subtasks=most)
             self.whole.call_on_fit_task_begin(estimator=estimator, **self.known)
 
     def progress(self, verbose: bool) -> AbstractContextManager[Any]:

@@ -11,7 +11,7 @@ from bmcg import load_model
 from bmcg.backends import open_backend
 from bmcg.cli.summary import describe
 from bmcg.imputing.matrix import learn
-from bmcg.inference.chain import Draws
+from bmcg.inference.draws import Draws
 from bmcg.observations import Observations
 from bmcg.posterior import Units
 from bmcg.report.findings import Entries, find

@@ -108,7 +108,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         joined = {argument: note for argument, note in notes if note}
         given_codes = (("rows", rows.code), ("cols", cols.code))
         codes = {side: code for side, code in given_codes if code is not None}
-        tasks = SweepTasks(owner, given, observations.values)
+        # Chains end their burn-in themselves.
+        most = None if asked.draw else self.max_sweeps
+        tasks = SweepTasks(owner, given, observations.values, most)
         fit, fitted, selection, advice = self._run(
             observations, rows, cols, asked, likelihood, tasks
         )
@@ -173,8 +175,6 @@ class FittingModel(CallbackSupport, RecordedModel):
         for name, usual, why in (
             ("engine", "auto", "variances are those of the draws"),
             ("storage", "float64", "no second moments are stored"),
-            ("checkpoint", None, "a chain cannot be kept in a checkpoint yet"),
-            ("resume", False, "a chain cannot be kept in a checkpoint yet"),
         ):
             if getattr(self, name) != usual:
                 yield name, usual, why
@@ -241,7 +241,7 @@ class FittingModel(CallbackSupport, RecordedModel):
     ) -> Checkpoint | None:
         if self.checkpoint is None and not self.resume:
             return None
-        fixed = {
+        fixed: dict[str, Any] = {
             "posterior": settings.family,
             "rank": settings.rank,
             "ridge": None if self.ridge is None else float(self.ridge),
@@ -250,6 +250,9 @@ class FittingModel(CallbackSupport, RecordedModel):
             "bias": self.bias,
             "learn_graphs": settings.learn,
         }
+        if settings.draws:
+            fixed |= {"n_draws": settings.draws, "either": settings.either}
+            fixed["selection"] = sorted(check_subset("selection", self.selection, QUESTIONS))
         if not settings.prior.likelihood.is_plain:
             fixed["likelihood"] = settings.prior.likelihood.title
         if is_implicit(self):

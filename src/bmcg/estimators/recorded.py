@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inference.chain import Diagnostics
+from ..inference.diagnostics import Diagnostics
 from ..inference.fit import Fit, Kind
 from ..inference.selection import Selection
 from ..posterior import Posterior

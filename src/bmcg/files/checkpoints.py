@@ -17,10 +17,14 @@ from safetensors import SafetensorError
 
 from ..caller import user_level
 from ..inference.fit import Fit, SideInput
+from ..inference.place import ChainPlace
 from ..inference.snapshot import Snapshot
 from ..observations import Observations
+from .chains import MARK, chain_arrays, chain_place
 from .snapshots import from_arrays, to_arrays
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
+
+Place = Snapshot | ChainPlace
 
 # Seconds between checkpoints, and the largest share of a fit's time that writing them may take.
 SECONDS = 120.0
@@ -54,7 +58,7 @@ class Checkpoint:
     ----------
     path : path-like
     identity : Identity
-    snapshot : Snapshot, optional
+    snapshot : Snapshot or ChainPlace, optional
         What the file held, to go on from.
 
     Attributes
@@ -64,7 +68,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], identity: Identity, snapshot: Snapshot | None = None
+        self, path: str | os.PathLike[str], identity: Identity, snapshot: Place | None = None
     ) -> None:
         self.path, self.identity, self.snapshot = Path(path), identity, snapshot
         self.failed = False
@@ -72,20 +76,21 @@ class Checkpoint:
         self.written = time.monotonic()
         self.pause = SECONDS
 
-    def __call__(self, snapshot: Snapshot) -> None:
+    def __call__(self, snapshot: Place) -> None:
         """Write where the last checkpoint is old enough."""
         if time.monotonic() - self.written >= self.pause:
             self.write(snapshot)
 
-    def write(self, snapshot: Snapshot) -> bool:
+    def write(self, snapshot: Place) -> bool:
         """Write; a file that cannot be written is a warning, the fit goes on."""
         started = time.monotonic()
-        header = {**vars(self.identity), "bmcg": _version()}
+        header = {**vars(self.identity), "bmcg": _version(), "answers": snapshot.answers}
+        arrays = to_arrays(snapshot) if isinstance(snapshot, Snapshot) else chain_arrays(snapshot)
         partial = self.path.with_name(f".{self.path.name}.partial")
         try:
             write_atomically(
                 self.path,
-                lambda name: write_tensors(name, to_arrays(snapshot), header, CHECKPOINT),
+                lambda name: write_tensors(name, arrays, header, CHECKPOINT),
                 partial,
             )
         except (OSError, SafetensorError) as error:
@@ -158,7 +163,7 @@ def open_checkpoint(
     return Checkpoint(path, replace(identity, seed=seed), snapshot)
 
 
-def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[Snapshot, int]:
+def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[Place, int]:
     """Where to go on from, and the seed of that fit.
 
     Parameters
@@ -174,7 +179,12 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[S
             f"cannot go on from {path}: {'; '.join(reasons)}. Give what that fit was given, or "
             "remove the checkpoint and fit from the beginning"
         )
-    return from_arrays(arrays, identity.settings["posterior"]), int(header["seed"])
+    place: Place
+    if MARK in arrays:
+        place = chain_place(arrays)
+    else:
+        place = from_arrays(arrays, identity.settings["posterior"])
+    return replace(place, answers=header.get("answers")), int(header["seed"])
 
 
 def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]:

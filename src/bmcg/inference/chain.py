@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihoods import Drawn, Likelihood, Own
-from .diagnostics import effective_size, has_settled, split_r_hat
-from .sampling import Point, Sides, draw_strengths, ends, fit_strengths, step_sizes, sweep
-from .side import Prior, Side
+from ..backends.base import Random
+from .diagnostics import Diagnostics, effective_size, has_settled, split_r_hat
+from .draws import Draws, Kept, levelled, stack
+from .place import ChainPlace, Record
+from .sampling import (
+    Point,
+    Sides,
+    draw_strengths,
+    ends,
+    fit_strengths,
+    moved,
+    step_sizes,
+    sweep,
+)
+from .side import Prior, Side, Strengths
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Index = NDArray[np.integer[Any]]
-_Kept = tuple[Single, Single, Drawn]
 
-# split-R̂ of noise and density below which chains are taken to agree.
-AGREE = 1.1
-# Numbers gathered at once for pairs of rows and columns, 32 MiB in single precision.
-BATCH = 1 << 23
 # Sweeps before strengths are first moved: the factors must have left their start.
 SETTLE = 3
 # Strengths are moved in one of so many sweeps, because a step can cost more than a sweep.
@@ -30,97 +36,6 @@ STRENGTHS_EVERY = 3
 # A burn-in is asked whether it is over once it has this many sweeps, then as often.
 LEAST_BURN_IN = 24
 ASK_EVERY = 4
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Kept draws of the factors, as they meet at an entry, in single precision.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (s, m, w)
-        U, or (U, b, 1) where the model has biases; a one more where entries have a level.
-    cols : ndarray of shape (s, n, w)
-        V, or (V, 1, c), and that level.
-    tau : ndarray of shape (s,)
-    own : mapping of str to ndarray of shape (s, ...)
-        What the likelihood has besides.
-    """
-
-    rows: Single
-    cols: Single
-    tau: Array
-    own: Own = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.tau)
-
-    def moments(self, rows: Index, cols: Index) -> tuple[Array, Array]:
-        """Mean and variance over the draws of what meets at paired positions, (n_pairs,) each."""
-        mean, variance = np.empty(len(rows)), np.empty(len(rows))
-        step = max(1, BATCH // max(self.rows.shape[0] * self.rows.shape[2], 1))
-        for start in range(0, len(rows), step):
-            here = slice(start, start + step)
-            U, V = self.rows[:, rows[here]], self.cols[:, cols[here]]
-            products = np.einsum("spr,spr->sp", U, V).astype(np.float64)
-            mean[here], variance[here] = products.mean(axis=0), products.var(axis=0, ddof=self.ddof)
-        return mean, variance
-
-    def parts(self, count: int) -> list[Draws]:
-        """The draws in so many parts, one after the other."""
-        cuts = np.array_split(np.arange(len(self)), count)
-        return [Draws(self.rows[cut], self.cols[cut], self.tau[cut]) for cut in cuts]
-
-    @property
-    def ddof(self) -> int:
-        """One degree of freedom goes to the mean, where there is more than one draw."""
-        return int(len(self) > 1)
-
-
-class Diagnostics(NamedTuple):
-    """What the chains say of themselves.
-
-    Attributes
-    ----------
-    burn_in : tuple of int
-        Sweeps left out of each chain.
-    settled : bool
-        Whether every burn-in ended because the chain had settled.
-    noise_size, density_size : float
-        Effective sample sizes of the noise and of the log density.
-    noise_r_hat, density_r_hat : float
-    strengths_drawn : bool
-        Whether strengths were drawn with the rest; else they stayed where the burn-in left them.
-    """
-
-    burn_in: tuple[int, ...]
-    settled: bool
-    noise_size: float
-    density_size: float
-    noise_r_hat: float
-    density_r_hat: float
-    strengths_drawn: bool
-
-    @classmethod
-    def from_plain(cls, parts: Any) -> Diagnostics:
-        """From lists, as a model file has them."""
-        return cls(tuple(parts[0]), *parts[1:])
-
-    @property
-    def sentence(self) -> str:
-        """How far the chains can be believed, in words."""
-        start = "the chains settled" if self.settled else "the chains had not settled"
-        words = (
-            f"{start} after {max(self.burn_in)} sweeps; of the noise they hold "
-            f"{self.noise_size:.0f} independent draws (split-R̂ {self.noise_r_hat:.3f}), of the "
-            f"density {self.density_size:.0f} ({self.density_r_hat:.3f})"
-        )
-        return words if self.agree else f"{words}: usable, but more sweeps would make it surer"
-
-    @property
-    def agree(self) -> bool:
-        """Whether the chains had settled and tell the same."""
-        return self.settled and max(self.noise_r_hat, self.density_r_hat) < AGREE
 
 
 @dataclass(frozen=True)
@@ -157,19 +72,22 @@ class Chain:
     sides : tuple of Side
     prior : Prior
     point : Point
-    rng : Generator
+    seed : sequence of int
+        What a sweep draws depends on this and its number alone.
     plan : Plan
     number : int
         Sweeps made.
     burnt : int or None
         Sweeps of the burn-in, once it is over.
     settled : bool
+    anchors : tuple of Strengths
+        Where what preconditions solves was made.
     """
 
     sides: Sides
     prior: Prior
     point: Point
-    rng: Any
+    seed: Sequence[int]
     plan: Plan
     number: int = 0
     burnt: int | None = None
@@ -177,20 +95,25 @@ class Chain:
     noise: list[float] = field(default_factory=list)
     density: list[float] = field(default_factory=list)
     steps: list[Array] = field(default_factory=list)
+    anchors: tuple[Strengths, Strengths] | None = None
 
     def step(self) -> None:
         """One sweep, then the strengths, then whether the burn-in is over."""
-        self.point = sweep(self.sides, self.prior, self.point, self.rng, self.plan.tol)
-        self.number += 1
-        self.noise.append(float(np.log(self.point.spread)))
-        self.density.append(self.point.density)
-        if self.plan.learn and self.number >= SETTLE and self.number % STRENGTHS_EVERY == 0:
-            self.sides = self._moved(0), self._moved(1)
+        rng = self.sides[0].backend.random([*self.seed, self.number])
+        point = sweep(self.sides, self.prior, self.point, rng, self.plan.tol)
+        sides, number = self.sides, self.number + 1
+        if self.plan.learn and number >= SETTLE and number % STRENGTHS_EVERY == 0:
+            sides = self._moved(0, point, rng), self._moved(1, point, rng)
+        # All at once: a chain that is interrupted stands where its last sweep ended.
+        self.point, self.sides, self.number = point, sides, number
+        self.noise.append(float(np.log(point.spread)))
+        self.density.append(point.density)
         if self.burnt is None:
+            self.anchors = sides[0].strengths, sides[1].strengths
             self._ask()
 
-    def _moved(self, which: int) -> Side:
-        side, point = self.sides[which], self.point
+    def _moved(self, which: int, point: Point, rng: Random) -> Side:
+        side = self.sides[which]
         if not side.can_learn:
             return side
         X, lam = (point.rows, point.cols)[which], point.side_lam(which)
@@ -198,7 +121,7 @@ class Chain:
             return fit_strengths(side, X, lam)
         if not draws_strengths(side):
             return side
-        return draw_strengths(side, X, lam, self.steps[which], self.rng)
+        return draw_strengths(side, X, lam, self.steps[which], rng)
 
     def _ask(self) -> None:
         over = self.number >= self.plan.burn_in
@@ -209,6 +132,21 @@ class Chain:
         if self.settled or over:
             self.burnt = self.number
             self.steps = [step_sizes(side, self.point.rows.shape[1]) for side in self.sides]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has made all its sweeps."""
+        return self.burnt is not None and self.number >= self.burnt + self.plan.sweeps
+
+    def tell(self, record: Record) -> None:
+        """Be where a record ends."""
+        self.number, self.burnt, self.settled = record[:3]
+        self.noise, self.density = list(record.noise), list(record.density)
+
+    @property
+    def record(self) -> Record:
+        """What it has told so far."""
+        return Record(self.number, self.burnt, self.settled, tuple(self.noise), tuple(self.density))
 
 
 @dataclass(frozen=True)
@@ -223,6 +161,8 @@ class Outcome:
         At the strengths where the last chain stands.
     point : Point
         Where it stands.
+    place : ChainPlace
+        Where to go on from.
     interrupted : bool
     """
 
@@ -230,6 +170,7 @@ class Outcome:
     diagnostics: Diagnostics
     sides: Sides
     point: Point
+    place: ChainPlace
     interrupted: bool = False
 
 
@@ -240,6 +181,8 @@ def sample(
     seeds: Sequence[Sequence[int]],
     plan: Plan,
     callback: Callable[[Chain, Callable[[], Outcome]], bool] = lambda chain, so_far: False,
+    keep: Callable[[ChainPlace], None] = lambda place: None,
+    resume: ChainPlace | None = None,
 ) -> Outcome:
     """Chains one after the other, and what is kept of them.
 
@@ -254,19 +197,33 @@ def sample(
     plan : Plan
     callback : callable, optional
         Hears of each sweep, with what there would be if it were the last; True ends all chains.
+    keep : callable, optional
+        Hears of every place that chains can be taken up from.
+    resume : ChainPlace, optional
+        Such a place.
     """
-    kept: list[_Kept] = []
-    chains: list[Chain] = []
+    kept: list[Kept] = [] if resume is None else list(resume.kept)
+    chains: list[Chain] = [] if resume is None else _ended(resume, sides, prior, plan)
+
+    def place() -> ChainPlace:
+        last = chains[-1]
+        now = last.sides[0].strengths, last.sides[1].strengths
+        records = tuple(chain.record for chain in chains)
+        return ChainPlace(last.point, now, last.anchors or now, records, tuple(kept))
 
     def so_far() -> Outcome:
         last = chains[-1]
-        draws = _draws(kept or [_keep(last)], prior.likelihood)
-        return Outcome(draws, _diagnostics(chains), last.sides, last.point)
+        draws = levelled(stack(kept or [_keep(last)]), prior.likelihood)
+        return Outcome(draws, _diagnostics(chains), last.sides, last.point, place())
 
     try:
-        for number, (start, seed) in enumerate(zip(starts, seeds, strict=True)):
-            chains.append(Chain(sides, prior, start, sides[0].backend.random(seed), plan))
-            if _follow(chains[-1], _wanted(plan, len(starts), number), kept, callback, so_far):
+        for number in range(len(chains), len(starts)):
+            if resume is not None and number == len(resume.records) - 1:
+                chains.append(_taken_up(resume, sides, prior, seeds[number], plan))
+            else:
+                chains.append(Chain(sides, prior, starts[number], seeds[number], plan))
+            wanted = _wanted(plan, len(starts), number)
+            if _follow(chains[-1], wanted, kept, callback, so_far, lambda: keep(place())):
                 break
             sides = chains[-1].sides
     except KeyboardInterrupt:
@@ -274,6 +231,37 @@ def sample(
             raise
         return replace(so_far(), interrupted=True)
     return so_far()
+
+
+def _ended(place: ChainPlace, sides: Sides, prior: Prior, plan: Plan) -> list[Chain]:
+    """Chains that had ended, with what they told."""
+    found = []
+    for record in place.records[:-1]:
+        chain = Chain(sides, prior, place.point, (), plan)
+        chain.tell(record)
+        found.append(chain)
+    return found
+
+
+def _taken_up(
+    place: ChainPlace, sides: Sides, prior: Prior, seed: Sequence[int], plan: Plan
+) -> Chain:
+    """The chain that was under way, as it was."""
+    chain = Chain(sides, prior, place.point, seed, plan, anchors=place.anchors)
+    chain.tell(place.records[-1])
+    learned = [side.can_learn for side in sides]
+    at = [
+        side.at(anchor) if learns else side
+        for side, anchor, learns in zip(sides, place.anchors, learned, strict=True)
+    ]
+    if chain.burnt is not None:
+        chain.steps = [step_sizes(side, place.point.rows.shape[1]) for side in at]
+    rows, cols = (
+        moved(side, strengths) if learns else side
+        for side, strengths, learns in zip(at, place.strengths, learned, strict=True)
+    )
+    chain.sides = rows, cols
+    return chain
 
 
 def _wanted(plan: Plan, n_chains: int, number: int) -> set[int]:
@@ -285,38 +273,28 @@ def _wanted(plan: Plan, n_chains: int, number: int) -> set[int]:
 def _follow(
     chain: Chain,
     wanted: set[int],
-    kept: list[_Kept],
+    kept: list[Kept],
     callback: Callable[[Chain, Callable[[], Outcome]], bool],
     so_far: Callable[[], Outcome],
+    leave: Callable[[], None],
 ) -> bool:
     """A chain to its end; whether the callback has ended it all."""
-    while chain.burnt is None or chain.number < chain.burnt + chain.plan.sweeps:
+    while not chain.is_over:
         chain.step()
         if chain.burnt is not None and chain.number - chain.burnt in wanted:
             kept.append(_keep(chain))
         if callback(chain, so_far):
             return True
+        if not chain.is_over:
+            leave()
     return False
 
 
-def _keep(chain: Chain) -> _Kept:
+def _keep(chain: Chain) -> Kept:
     U, V = ends(chain.sides, chain.point)
     # Kept on the host: many draws are more than a device may hold.
     rows, cols = (np.asarray(X).astype(np.float32, copy=False) for X in (U, V))
     return rows, cols, chain.point.noise
-
-
-def _draws(kept: Sequence[_Kept], likelihood: Likelihood) -> Draws:
-    U, V, noises = zip(*kept, strict=True)
-    tau = np.array([noise.tau for noise in noises])
-    own: Own = {name: np.stack([noise.own[name] for noise in noises]) for name in noises[0].own}
-    rows, cols = np.stack(U), np.stack(V)
-    level, own = likelihood.levelled(own)
-    if level is not None:
-        one = np.ones((*rows.shape[:2], 1), np.float32)
-        every = np.broadcast_to(level.astype(np.float32)[:, None, None], (*cols.shape[:2], 1))
-        rows, cols = np.concatenate((rows, one), axis=2), np.concatenate((cols, every), axis=2)
-    return Draws(rows, cols, tau, own)
 
 
 def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:

@@ -2,13 +2,63 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# split-R̂ of noise and density below which chains are taken to agree.
+R_HAT = 1.1
 # Two parts of a stretch agree when their means differ by less than this many standard errors.
 AGREE = 2.0
+
+
+class Diagnostics(NamedTuple):
+    """What the chains say of themselves.
+
+    Attributes
+    ----------
+    burn_in : tuple of int
+        Sweeps left out of each chain.
+    settled : bool
+        Whether every burn-in ended because the chain had settled.
+    noise_size, density_size : float
+        Effective sample sizes of the noise and of the log density.
+    noise_r_hat, density_r_hat : float
+    strengths_drawn : bool
+        Whether strengths were drawn with the rest; else they stayed where the burn-in left them.
+    """
+
+    burn_in: tuple[int, ...]
+    settled: bool
+    noise_size: float
+    density_size: float
+    noise_r_hat: float
+    density_r_hat: float
+    strengths_drawn: bool
+
+    @classmethod
+    def from_plain(cls, parts: Any) -> Diagnostics:
+        """From lists, as a model file has them."""
+        return cls(tuple(parts[0]), *parts[1:])
+
+    @property
+    def sentence(self) -> str:
+        """How far the chains can be believed, in words."""
+        start = "the chains settled" if self.settled else "the chains had not settled"
+        words = (
+            f"{start} after {max(self.burn_in)} sweeps; of the noise they hold "
+            f"{self.noise_size:.0f} independent draws (split-R̂ {self.noise_r_hat:.3f}), of the "
+            f"density {self.density_size:.0f} ({self.density_r_hat:.3f})"
+        )
+        return words if self.agree else f"{words}: usable, but more sweeps would make it surer"
+
+    @property
+    def agree(self) -> bool:
+        """Whether the chains had settled and tell the same."""
+        return self.settled and max(self.noise_r_hat, self.density_r_hat) < R_HAT
 
 
 def effective_size(chains: Array) -> float:

@@ -13,8 +13,10 @@ from ..graphs.precision import GraphStack
 from ..likelihoods import Gaussian, Likelihood
 from ..linalg.engines import EngineName
 from ..linalg.prior import SidePrior
-from .chain import Diagnostics, Draws
+from .diagnostics import Diagnostics
+from .draws import Draws
 from .families import Family
+from .place import ChainPlace
 from .side import Prior, Side, SideInput, Strengths
 from .snapshot import Snapshot
 from .state import State
@@ -186,7 +188,7 @@ class Fit:
     stopped : bool
         Whether the callback ended it.
     rows, cols : FittedSide
-    snapshot : Snapshot or None
+    snapshot : Snapshot, ChainPlace or None
         Where a fit that did not converge can be taken up again.
     draws : Draws or None
         Of a fit by sampling, whose trace is of its log density.
@@ -208,7 +210,7 @@ class Fit:
     stopped: bool
     rows: FittedSide
     cols: FittedSide
-    snapshot: Snapshot | None
+    snapshot: Snapshot | ChainPlace | None
     steps: tuple[int, ...] = ()
     unsolved: int = 0
     draws: Draws | None = None

@@ -180,6 +180,26 @@ class Choice:
     settings: Settings
     score: Score | None = None
 
+    def to_plain(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        settings = self.settings
+        return {
+            "graphs": list(self.form.graphs),
+            "features": list(self.form.features),
+            "rank": settings.rank,
+            "bias": settings.bias,
+            "drawn": settings.draws > 0,
+            "clipped": self.clipped,
+        }
+
+    @classmethod
+    def from_plain(cls, parts: dict[str, Any], settings: Settings) -> Choice:
+        """From what `to_plain` has made, for a fit with the same settings."""
+        form = Form(tuple(parts["graphs"]), tuple(parts["features"]))
+        draws = settings.draws if parts["drawn"] else 0
+        chosen = replace(settings, rank=parts["rank"], bias=parts["bias"], draws=draws)
+        return cls(form, chosen, Score(np.empty(0), parts["clipped"]))
+
     @property
     def clipped(self) -> bool:
         """Whether it predicts better within the observed range."""

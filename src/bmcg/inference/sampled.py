@@ -15,9 +15,11 @@ from ..backends.packed import contiguous, outer_packed
 from ..likelihoods import Likelihood
 from ..linalg.engines import Analyses
 from ..observations import Observations
-from .chain import Chain, Draws, Outcome, Plan, sample
+from .chain import Chain, Outcome, Plan, sample
 from .covariance import Blocks
+from .draws import Draws
 from .fit import Fit, Progress, Settings, SideInput, Start
+from .place import ChainPlace
 from .sampling import Point, Sides
 from .side import Strengths
 from .state import Factors, Gamma, State
@@ -40,6 +42,8 @@ def run_sampled(
     start: Start | None = None,
     strengths: tuple[Strengths, Strengths] | None = None,
     analyses: Analyses | None = None,
+    keep: Callable[[ChainPlace], None] | None = None,
+    resume: ChainPlace | None = None,
 ) -> Fit:
     """Sample the model with exactly `settings.rank` components.
 
@@ -58,6 +62,10 @@ def run_sampled(
         Where those of both sides start.
     analyses : Analyses, optional
         Symbolic analyses of graphs, shared with other fits.
+    keep : callable, optional
+        Hears of every place between two sweeps.
+    resume : ChainPlace, optional
+        Such a place, to go on from exactly.
 
     Returns
     -------
@@ -75,8 +83,8 @@ def run_sampled(
         )
         if strengths is not None:
             sides = sides[0].at(strengths[0]), sides[1].at(strengths[1])
-        loop = _Chains(sides, settings, offset, scale, callback)
-        return loop.run(None if start is None else start.state)
+        loop = _Chains(sides, settings, offset, scale, callback, keep)
+        return loop.run(None if start is None else start.state, resume)
 
 
 def _units(
@@ -97,8 +105,9 @@ class _Chains:
         offset: float,
         scale: float,
         callback: Callable[[Progress], bool | None] | None,
+        keep: Callable[[ChainPlace], None] | None,
     ) -> None:
-        self.sides, self.settings, self.callback = sides, settings, callback
+        self.sides, self.settings, self.callback, self.keep = sides, settings, callback, keep
         self.offset, self.scale = offset, scale
         # Of the data itself, not of the data over its scale.
         self.shift = -sides[0].n_observed * float(np.log(scale))
@@ -107,8 +116,10 @@ class _Chains:
         self.steps: list[int] = []
         self.stopped = False
 
-    def run(self, start: State | None) -> Fit:
+    def run(self, start: State | None, resume: ChainPlace | None) -> Fit:
         settings = self.settings
+        if resume is not None:
+            self.trace, self.steps = list(resume.trace), list(resume.steps)
         chains = settings.chains
         plan = Plan(
             -(-settings.max_sweeps // chains),
@@ -118,7 +129,15 @@ class _Chains:
         )
         points = [self._first(start, number) for number in range(chains)]
         seeds = [[settings.seed, 2, number] for number in range(chains)]
-        return self._fit(sample(self.sides, settings.prior, points, seeds, plan, self._after))
+        on = self._after, self._between, resume
+        return self._fit(sample(self.sides, settings.prior, points, seeds, plan, *on))
+
+    def _between(self, place: ChainPlace) -> None:
+        if self.keep is not None:
+            self.keep(self._whole(place))
+
+    def _whole(self, place: ChainPlace) -> ChainPlace:
+        return replace(place, trace=tuple(self.trace), steps=tuple(self.steps))
 
     def _first(self, start: State | None, number: int) -> Point:
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, 1, number])
@@ -163,6 +182,7 @@ class _Chains:
 
     def _fit(self, found: Outcome) -> Fit:
         point, diagnostics = found.point, found.diagnostics
+        done = diagnostics.agree and not found.interrupted and not self.stopped
         state = summary(found.draws, point, self.settings.prior.likelihood, self.sides[0].backend)
         rows, cols = (
             finished(
@@ -187,7 +207,7 @@ class _Chains:
             self.stopped,
             rows,
             cols,
-            None,
+            None if done else self._whole(found.place),
             steps=tuple(self.steps),
             unsolved=point.unsolved,
             draws=found.draws,

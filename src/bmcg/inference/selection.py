@@ -21,6 +21,7 @@ from ..observations import Observations
 from .fit import Fit, Progress, Settings
 from .form import Form
 from .left_out import LEAST_ENTRIES, Choice, Judge, ties
+from .place import ChainPlace
 from .questions import (
     WHOLE,
     Clock,
@@ -62,6 +63,9 @@ class Selection(NamedTuple):
         return cls(parts[0], tuple(Verdict(*verdict) for verdict in parts[1]))
 
 
+Place = Snapshot | ChainPlace
+Keep = Callable[[Any], None]
+
 RANGE = "because left-out entries are predicted better within it"
 BEFORE: dict[str, Question] = {"biases": ask_biases}
 AFTER: dict[str, Question] = {
@@ -82,8 +86,8 @@ def select(
     show: Callable[..., None],
     asked: Collection[str] = QUESTIONS,
     callback: Callable[[Progress], bool | None] | None = None,
-    keep: Callable[[Snapshot], None] | None = None,
-    resume: Snapshot | None = None,
+    keep: Keep | None = None,
+    resume: Place | None = None,
     analyses: Analyses | None = None,
 ) -> tuple[Fit, Selection]:
     """Fit, with all questions asked.
@@ -108,8 +112,10 @@ def select(
         options |= {"keep": keep, "resume": resume}
         return _select_lists(trials, sides, settings, asked, options)
     if settings.draws:
-        return _select_drawn(observations, sides, settings, show, asked, keep, options)
+        kept = keep, resume
+        return _select_drawn(observations, sides, settings, show, asked, kept, options)
     if resume is not None:
+        assert isinstance(resume, Snapshot)
         settings = replace(settings, bias=resume.state.biased)
     standing, verdicts = Standing(sides, settings), list[Verdict]()
     for name, question in BEFORE.items():
@@ -161,7 +167,7 @@ def _select_drawn(
     settings: Settings,
     show: Callable[..., None],
     asked: Collection[str],
-    keep: Callable[[Snapshot], None] | None,
+    kept: tuple[Keep | None, Place | None],
     options: dict[str, Any],
 ) -> tuple[Fit, Selection]:
     """The model that predicts left-out entries best, on all entries; drawn, or else variational."""
@@ -170,19 +176,30 @@ def _select_drawn(
         whole = replace(settings, either=False, bias=settings.bias is not False)
         return run_sampled(observations, *sides, whole, **options), Selection(WHOLE)
     judge = Judge.of(observations, sides, settings, options["backend"], show)
-    choice, verdicts = _choose(judge, settings, asked)
-    chosen = choice.form.of(sides)
-    options["analyses"] = judge.analyses
+    keep, resume = kept
+    if resume is None:
+        choice, verdicts = _choose(judge, settings, asked)
+    else:
+        # Questions that were answered are not asked again.
+        assert resume.answers is not None
+        choice = Choice.from_plain(resume.answers, replace(settings, either=False))
+        verdicts = [Verdict(*verdict) for verdict in resume.answers["verdicts"]]
+    chosen, answers = choice.form.of(sides), choice.to_plain() | {"verdicts": verdicts}
+    options |= {
+        "analyses": judge.analyses,
+        "keep": None if keep is None else lambda at: keep(replace(at, answers=answers)),
+        "resume": resume,
+    }
     if choice.settings.draws:
         strengths = judge.strengths.get(ties(chosen, choice.settings))
         fit = run_sampled(observations, *chosen, choice.settings, strengths=strengths, **options)
         selection = Selection(WHOLE, tuple(verdicts))
     else:
         # A variational fit asks its own questions of what has been chosen.
-        inner = select(
-            observations, chosen, choice.settings, show=show, asked=asked, keep=keep, **options
-        )
+        inner = select(observations, chosen, choice.settings, show=show, asked=asked, **options)
         fit, selection = inner[0], Selection(inner[1].holds, (*verdicts, *inner[1].verdicts))
+    if fit.snapshot is not None:
+        fit = replace(fit, snapshot=replace(fit.snapshot, answers=answers))
     if choice.clipped:
         low, high = float(observations.values.min()), float(observations.values.max())
         fit = replace(fit, limits=(low, high))

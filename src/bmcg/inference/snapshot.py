@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .acceleration import REST, Momentum
 from .side import Strengths
@@ -23,6 +24,8 @@ class Snapshot:
     may_grow : bool
         Whether components may still be added.
     momentum : Momentum
+    answers : dict or None
+        Of the questions that led to this model, as plain values.
     """
 
     state: State
@@ -32,6 +35,7 @@ class Snapshot:
     ranks: tuple[int, ...]
     may_grow: bool
     momentum: Momentum = REST
+    answers: dict[str, Any] | None = None
 
     @property
     def n_sweeps(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inference.chain import Draws
+from ..inference.draws import Draws
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, SparseRows
-from ..inference.chain import Draws as KeptDraws
+from ..inference.draws import Draws as KeptDraws
 from ..inference.families import Family
 from ..inference.fit import Fit, Start
 from ..inference.foldin import fold_in_rows, row_evidence
