@@ -115,7 +115,7 @@ def test_a_value_far_out_is_named_and_does_not_wreck_the_fit(tmp_path, value):
 
 
 def test_heavy_tails_are_not_taken_for_mistakes():
-    from bmcg.imputing.outliers import far_out
+    from bmcg.observations.outliers import far_out
 
     rng = np.random.default_rng(0)
     values = np.exp(1.5 * rng.standard_normal((300, 50)))

@@ -40,7 +40,7 @@ from ..observations.grouping import grouped_by
 from ..posterior import Posterior
 from ..progress import fit_progress
 from .ending import warn_of_end
-from .equal import equal_words, size_if_equal
+from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
@@ -118,11 +118,16 @@ class FittingModel(CallbackSupport, RecordedModel):
         self._adopt(observations, fit, fitted, selection)
         self.joined_, self.feature_codes_ = joined, codes
         warn_of_end(fit, self.stop_reason_, self.max_sweeps, advice)
-        equal = None if is_implicit(self) else equal_words(observations.values)
-        if equal is not None:
-            warnings.warn(equal, UserWarning, stacklevel=user_level())
+        for words in self._doubts(observations):
+            warnings.warn(words, UserWarning, stacklevel=user_level())
         tasks.finish()
         return self
+
+    def _doubts(self, observations: Observations) -> Iterator[str]:
+        """What the values themselves say against the fit."""
+        equal = None if is_implicit(self) else equal_words(observations.values)
+        far = far_words(observations) if self.likelihood == "gaussian" else None
+        yield from (words for words in (equal, far) if words is not None)
 
     def _check_parameters(self, observations: Observations) -> None:
         check_whole("rank", self.rank)

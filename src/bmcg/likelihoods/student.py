@@ -17,13 +17,15 @@ from ..backends import SparseRows
 from ..backends.base import Random
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .gamma import Gamma
-from .gaussian import Gaussian
+from .gaussian import Gaussian, root_mean_square
 from .outcomes import Distribution, Heavy
 from .search import maximum
 
 # Deviations exist above two; beyond the upper end nobody can tell a t from a Gaussian.
 LEAST, MOST = 2.1, 200.0
 START = 4.0
+# Half of a Gaussian lies within so many standard deviations.
+NORMAL_QUARTILE = 0.6745
 # Information of one value about ln ν, roughly, where ν matters: how far a step of ν goes.
 INFORMATION = 0.07
 
@@ -35,6 +37,12 @@ class Student(Gaussian):
     name = "student"
     is_plain = False
     is_linear = True
+
+    def units(self, values: Array, biased: bool) -> tuple[float, float]:
+        """The median, and the median distance of the rest: outliers say nothing of either."""
+        offset = float(np.median(values)) if biased else 0.0
+        distance = float(np.median(np.abs(values - offset))) / NORMAL_QUARTILE
+        return offset, distance or root_mean_square(values - offset)
 
     def start(self, entries: SparseRows, n_cols: int) -> Noise:
         """As much noise as signal, with some outliers."""
