@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     given = parser.parse_args()
     source = Path(os.environ["BMCG_DATA"])
-    kept: dict[str, Any] = json.loads(STORE.read_text()) if STORE.exists() else {}
+    kept = _kept()
     with tempfile.TemporaryDirectory() as folder:
         for name in given.data or SETS:
             split = SETS[name].read(source)
@@ -102,12 +102,17 @@ def main() -> None:
                     method == KNOWING and not SETS[name].known
                 ):
                     continue
-                kept[key] = _cell(name, method, split, source, Path(folder))
-                kept[key]["machine"] = machine()
+                cell = _cell(name, method, split, source, Path(folder))
+                # Another run may have kept figures meanwhile.
+                kept = _kept() | {key: {**cell, "machine": machine()}}
                 text = json.dumps(kept, indent=1, sort_keys=True) + "\n"
                 write_atomically(STORE, lambda path, text=text: Path(path).write_text(text))
                 print(f"{key}: {kept[key]['ndcg']:.4f} {kept[key]['recall']:.4f}", flush=True)
     write_page(PAGE, page(kept))
+
+
+def _kept() -> dict[str, Any]:
+    return json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
 
 
 def _cell(name: str, method: str, split: Split, source: Path, folder: Path) -> dict[str, Any]:

@@ -241,9 +241,6 @@ def learn_weights(
             powers += [lambda old: replace(old, power=max(old.power - 0.5, 0.0))]
             best = search.climb(best, rank, powers)
         best = search.climb(best, rank, [_scaled(root, root), _scaled(1 / root, 1 / root)])
-    while rank < settings.rank:
-        more = min(2 * rank, settings.rank)
-        if search.gain(best, more) <= search.gain(best, rank):
-            break
-        rank = more
+    while 2 * rank <= settings.rank and search.gain(best, 2 * rank) > search.gain(best, rank):
+        rank *= 2
     return best.of_shape(observations.shape), rank, search.verdicts
