@@ -2,6 +2,7 @@
 
     BMCG_DATA=/path/to/data python -m benchmarks.speed
     BMCG_DATA=/path/to/data python -m benchmarks.speed kernels scaling
+    BMCG_DATA=/path/to/data python -m benchmarks.speed profile half
 
 Run from the root of the repository. Writes each part's tables, with the commit and the machine,
 into its section of docs/results/speed.md; other sections stay as they are.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +25,7 @@ PARTS = {
     "scaling": "Scaling and memory",
     "variances": "Variances of a large graph",
     "storage": "Moments in single precision",
+    "dense": "Tables and chains",
 }
 PAGE = ROOT / "docs" / "results" / "speed.md"
 HEAD = """# Speed
@@ -57,7 +60,10 @@ def page(sections: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Run the parts asked for."""
+    """Run the parts asked for, or profile cases."""
+    if sys.argv[1:2] == ["profile"]:
+        importlib.import_module("benchmarks.speed.profile").run(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--jobs", type=int, default=None, help="threads; all cores by default")

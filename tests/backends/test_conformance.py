@@ -97,6 +97,7 @@ def calls(name, k, density, kind):
         "block_product": lambda on: [(P, U), (P, many), (P, many[:, :, :3].copy())],
         "lower_products": lambda on: [(P, many)],
         "invert_blocks": lambda on: [(P,)],
+        "solve_blocks": lambda on: [(P, U)],
         "cholesky_blocks": lambda on: [(P,), (0.0 * P,)],
         "draw_rows": lambda on: [(P, U, U[::-1].copy())],
         "second_moments": lambda on: [(U, G), (U, G, np.float32)],

@@ -194,6 +194,11 @@ class Backend:
                 out[i] = pack(np.linalg.inv(block).astype(np.float64, copy=False))
         return out, logdet
 
+    def solve_blocks(self, P: Array, h: Array) -> Pair:
+        """P_i⁻¹ h_i (n, k) and log|P_i| (n,), which is NaN where a block is not positive."""
+        inverse, logs = self.invert_blocks(P)
+        return self.block_product(inverse, h), logs
+
     def cholesky_blocks(self, P: Array) -> Array:
         """Lower Cholesky factors of positive semidefinite blocks; a lost pivot is zero."""
         zero = np.zeros((packed_rank(P.shape[1]),) * 2)

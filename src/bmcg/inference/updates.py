@@ -100,8 +100,10 @@ def update_factors(
     rhs = np.zeros_like(found.targets, shape=(side.prior.n_nodes, len(lam)))
     rhs[: entries.n] = tau * found.targets
     mean, draws = (None, None) if old is None else (old.mean, old.draws)
-    solution = system.solve(rhs, mean, gain_tol, max_steps)
-    kept = posterior_of(family).covariance(side.engine, system, draws)
+    posterior = posterior_of(family)
+    once = posterior.uses_engine and not posterior.kind.rotates
+    solution = system.solve(rhs, mean, gain_tol, max_steps, once)
+    kept = posterior.covariance(side.engine, system, draws)
     energy = quadratic_form(side.prior, solution.x) + kept.energy
     factors = Factors(solution.x, kept.covariance, kept.log_det, energy, kept.spread.draws)
     return FactorUpdate(factors, found, kept.spread, kept.component_log_det, solution, weighting)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.base import Random
+from ..backends.base import Pair, Random
 from .cg import Operator, Solution, conjugate_gradient
 from .prior import SidePrior
 
@@ -27,10 +27,6 @@ class MeanSystem:
     tau : float
     blocks : ndarray of shape (n, k(k+1)/2)
         P_i = τG_i + K_ii Λ of the n rows, packed.
-    inverse : ndarray of shape (n, k(k+1)/2)
-        P_i⁻¹, packed.
-    log_det : float
-        Σ_i log|P_i| over all nodes.
     lam : ndarray of shape (k,)
     """
 
@@ -38,9 +34,23 @@ class MeanSystem:
     grams: Array
     tau: float
     blocks: Array
-    inverse: Array
-    log_det: float
     lam: Array
+
+    @property
+    def inverse(self) -> Array:
+        """P_i⁻¹, packed, shape (n, k(k+1)/2); made when it is first asked for."""
+        return self._inverted[0]
+
+    @property
+    def log_det(self) -> float:
+        """Σ_i log|P_i| over all nodes."""
+        logs = float(self._inverted[1].sum())
+        return logs + float(self.prior.node_logs(self.lam).sum())
+
+    @cached_property
+    def _inverted(self) -> Pair:
+        inverse, logs = self.prior.backend.invert_blocks(self.blocks)
+        return inverse, _checked(logs)
 
     @property
     def data_blocks(self) -> Array:
@@ -115,8 +125,22 @@ class MeanSystem:
             out[n:] = np.sqrt(self.lam)[:, None] * own
         return out
 
-    def solve(self, rhs: Array, start: Array | None, gain_tol: float, max_steps: int) -> Solution:
-        """Means of all components together, from a warm start; rhs (n + p, k)."""
+    def solve(
+        self,
+        rhs: Array,
+        start: Array | None,
+        gain_tol: float,
+        max_steps: int,
+        once: bool = False,
+    ) -> Solution:
+        """Means of all components together, from a warm start; rhs (n + p, k).
+
+        `once` says that nobody will ask for the inverse, which costs three times a solve.
+        """
+        if self.prior.is_diagonal and once:
+            x, logs = self.prior.backend.solve_blocks(self.blocks, rhs)
+            _checked(logs)
+            return Solution(x, 1, 0.0, 0.0, True)
         if self.prior.is_diagonal:
             return Solution(self.precondition(rhs), 1, 0.0, 0.0, True)
         return conjugate_gradient(
@@ -144,11 +168,14 @@ def mean_system(grams: Array, tau: float, lam: Array, prior: SidePrior) -> MeanS
     prior : SidePrior
     """
     blocks = prior.backend.precision_blocks(tau, grams, prior.rows_diagonal, lam)
-    inverse, logs = prior.backend.invert_blocks(blocks)
+    return MeanSystem(prior, grams, tau, blocks, lam)
+
+
+def _checked(logs: Array) -> Array:
+    """Log-determinants of blocks, which are all positive definite."""
     if not np.isfinite(logs).all():
         raise FloatingPointError(
             "a block of the mean system is not positive definite; the data may span too many "
             "orders of magnitude: rescale it, or raise ridge"
         )
-    log_det = float(logs.sum()) + float(prior.node_logs(lam).sum())
-    return MeanSystem(prior, grams, tau, blocks, inverse, log_det, lam)
+    return logs

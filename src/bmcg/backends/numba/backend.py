@@ -161,6 +161,13 @@ class NumbaBackend(Backend):
         self._run(lanes.invert, given, logdet, _lane_bounds(len(P), _cube(P)))
         return out, logdet
 
+    @plain_if_small
+    def solve_blocks(self, P: Array, h: Array) -> Pair:
+        out, logdet = np.empty(h.shape), np.empty(len(P))
+        bounds = _lane_bounds(len(P), _cube(P) // 3)
+        self._run(lanes.solve, (P, h, out), logdet, bounds)
+        return out, logdet
+
     def cholesky_blocks(self, P: Array) -> Array:
         bounds = even_bounds(len(P), _cube(P))
         return self._run(blocks.cholesky_blocks, (P,), np.empty(P.shape), bounds)

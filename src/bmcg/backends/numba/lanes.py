@@ -40,6 +40,17 @@ def invert(P: Array, k: int, out: Array, log_det: Array, start: int, stop: int) 
     log_det[start:stop] = logs.ravel()[: stop - start]
 
 
+def solve(P: Array, h: Array, out: Array, log_det: Array, start: int, stop: int) -> None:
+    """P_i⁻¹ h_i (m, k) and log-determinants (m,) of some blocks; NaN if not positive."""
+    k, L, x = h.shape[1], side_by_side(P, start, stop), side_by_side(h, start, stop)
+    logs = np.zeros((len(L), LANES))
+    factor(L, k, logs)
+    solve_lower(L, k, x)
+    solve_upper(L, k, x)
+    unload(x, out, start, stop)
+    log_det[start:stop] = logs.ravel()[: stop - start]
+
+
 def draw(P: Array, h: Array, z: Array, out: Array, start: int, stop: int) -> None:
     """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ: all (m, k) but P (m, k(k+1)/2)."""
     k, L, x = h.shape[1], side_by_side(P, start, stop), side_by_side(h, start, stop)
