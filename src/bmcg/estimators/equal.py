@@ -41,6 +41,6 @@ def far_words(observations: Observations) -> str | None:
     more = "" if len(far) == 1 else f", and {len(far) - 1} more such"
     return (
         f"the value {x[far[0]]:g} at row {row}, column {col} lies 100 times further out than the "
-        f"rest{more}: it outweighs them all. If it is a slip or a mark for missing, leave it out; if such values "
-        'do occur, fit with likelihood="student"'
+        f"rest{more}: it outweighs them all. If it is a slip or a mark for missing, leave it out; "
+        'if such values do occur, fit with likelihood="student"'
     )
