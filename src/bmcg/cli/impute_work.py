@@ -16,12 +16,12 @@ from ..imputing.columnar import ParquetSource
 from ..imputing.denoising import are_counts, denoise
 from ..imputing.matrix import Filled, learn, predicted
 from ..imputing.numerals import Numerals
-from ..imputing.outliers import far_out
 from ..imputing.plink import PlinkSource
 from ..imputing.sources import Source
 from ..imputing.tables import Layout, TextSource
 from ..imputing.vcf import VcfSource
 from ..observations.labels import Labels
+from ..observations.outliers import far_out
 from .compiling import announced_compilation
 from .impute_check import Alike, Files, Reading, check
 from .impute_graphs import find_graphs
