@@ -30,8 +30,8 @@ def prepare(folder: Path) -> None:
 def steps(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Read, fill and write as `bmcg impute` does."""
     from bmcg.imputing.matrix import fill
-    from bmcg.imputing.outliers import far_out
     from bmcg.imputing.tables import Layout, TextSource
+    from bmcg.observations.outliers import far_out
 
     found: dict[str, Any] = {}
 

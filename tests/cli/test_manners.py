@@ -17,7 +17,7 @@ from bmcg.cli.outcome import UserError
 from bmcg.inference import variational as loop
 from bmcg.inference.questions import TRIAL_SWEEPS
 
-from .conftest import DENSE, FIT, call
+from .conftest import COLUMNS, DENSE, FIT, call
 
 COMMANDS = [found.name or found.callback.__name__ for found in app.registered_commands]
 
@@ -167,3 +167,10 @@ def test_traceback_is_kept_on_request(tmp_path, monkeypatch):
     monkeypatch.setenv("BMCG_TRACEBACK", "1")
     ended = CliRunner().invoke(app, ["info", str(tmp_path / "nothing")])
     assert isinstance(ended.exception, UserError)
+
+
+def test_the_default_fit_says_which_posterior_predicts_better(ratings, tmp_path):
+    ended = call("fit", ratings, *COLUMNS, "--max-sweeps", 10, "-o", tmp_path / "m")
+    assert ended.code == 0
+    said = call("info", tmp_path / "m").out
+    assert "posterior: a variational posterior (column)" in said
