@@ -1,8 +1,9 @@
 """How much a zero weighs beside what was seen: learned from lists.
 
-Of each row a fifth of what was seen is left out, and the weights are taken under which short fits
-of the same kind rank it highest. The evidence cannot tell: weights count observations, and a
-model of more of them has another evidence. Graphs and features have no part in these fits.
+Of each row a fifth of what was seen is left out, and the weights are taken under which short
+variational fits rank it highest; a chain as short has not settled, which favours small weights.
+The evidence cannot tell: weights count observations, and a model of more of them has
+another evidence. Graphs and features have no part in these fits.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from ..likelihoods import WeakZero
 from ..observations import Observations
 from .design import own_rows, partner_rows
 from .fit import Fit, Progress, Settings, SideInput
-from .sampled import run_sampled
 from .side import Prior
 from .variational import run
 from .verdict import Verdict
@@ -36,7 +36,7 @@ MOST_ENTRIES = 50_000
 MOST_ROWS = 2_000
 # Fewer left-out entries than this say nothing.
 LEAST_ENTRIES = 40
-# Sweeps of a trial, its burn-in as many again, and its components.
+# Sweeps and components of a trial.
 TRIAL_SWEEPS = 20
 TRIAL_RANK = 32
 # Length of the lists that are judged.
@@ -93,7 +93,8 @@ def gains(fit: Fit, lists: Lists) -> Array:
     Rows count from the first, as far as `MOST_ROWS`; those without anything left out do not.
     """
     pointers, left = lists.left_out
-    U, V = _ends(fit)
+    biased = fit.state.biased
+    U, V = own_rows(fit.state.rows.rows, biased), partner_rows(fit.state.cols.rows, biased)
     rows = np.flatnonzero(np.diff(pointers))[:MOST_ROWS]
     n_cols = lists.kept.shape[1]
     length = min(LENGTH, n_cols)
@@ -102,7 +103,7 @@ def gains(fit: Fit, lists: Lists) -> Array:
     seen, step = lists.kept.by_row, max(1, BLOCK // n_cols)
     for start in range(0, len(rows), step):
         at = rows[start : start + step]
-        scores = sum(u[at] @ v.T for u, v in zip(U, V, strict=True))
+        scores = U[at] @ V.T
         for line, i in zip(scores, at, strict=True):
             line[seen.indices[seen.indptr[i] : seen.indptr[i + 1]]] = -np.inf
         best = np.argpartition(-scores, length - 1, axis=1)[:, :length]
@@ -112,14 +113,6 @@ def gains(fit: Fit, lists: Lists) -> Array:
             wanted = left[pointers[i] : pointers[i + 1]]
             out[n] = np.isin(line, wanted) @ discount / most[min(len(wanted), length) - 1]
     return out
-
-
-def _ends(fit: Fit) -> tuple[Any, Any]:
-    """What multiplies at a pair, of every draw (s, m, w) and (s, n, w), or of the means."""
-    if fit.draws is not None:
-        return fit.draws.rows, fit.draws.cols
-    U, V, biased = fit.state.rows.rows, fit.state.cols.rows, fit.state.biased
-    return own_rows(U, biased)[None], partner_rows(V, biased)[None]
 
 
 @dataclass
@@ -150,7 +143,6 @@ class Search:
 
     def _try(self, likelihood: WeakZero, rank: int) -> float:
         began, kept = time.perf_counter(), self.lists.kept
-        sampled = self.settings.draws > 0
         settings = replace(
             self.settings,
             family="row",
@@ -158,14 +150,12 @@ class Search:
             first_rank=rank,
             max_sweeps=TRIAL_SWEEPS,
             learn=False,
-            draws=TRIAL_SWEEPS if sampled else 0,
-            chains=1,
-            burn_in=TRIAL_SWEEPS,
+            draws=0,
             engine="auto",
             prior=Prior(likelihood=likelihood.of_shape(kept.shape)),
         )
         name = words(likelihood, rank)
-        fit = (run_sampled if sampled else run)(
+        fit = run(
             kept,
             SideInput(stack_graphs([], kept.shape[0]), None),
             SideInput(stack_graphs([], kept.shape[1]), None),
