@@ -344,3 +344,21 @@ def test_a_name_among_numbers_is_refused_not_taken_for_a_stranger(tmp_path):
         ("update", model, more, "--data", data, *VALUE, "-o", tmp_path / "newer.safetensors"),
     ):
         assert "'bob'" in refused(*words)
+
+
+def test_similar_columns_are_listed_and_written(fitted, tmp_path):
+    listed = call("similar", fitted, "--for", "i03", "-n", 2)
+    assert listed.code == 0, listed.err
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == ["i03", "i03"]
+    ended = call("similar", fitted, "-n", 3, "-o", tmp_path / "alike.csv")
+    assert ended.code == 0, ended.err
+    lines = (tmp_path / "alike.csv").read_text().splitlines()
+    assert lines[0].replace('"', "") == "item,similar,rank,similarity"
+    assert len(lines) == 1 + 3 * 8
+    assert "pass --for LABEL" in refused("similar", fitted)
+
+
+def test_lists_can_be_varied_and_moved_by_popularity(fitted):
+    for options in (("--diversity", 0.5), ("--popularity", -1.0)):
+        ended = call("recommend", fitted, "--for", 3, "-n", 2, *options)
+        assert ended.code == 0, ended.err

@@ -62,6 +62,21 @@ def recommend(
         ),
     ] = ScoreOption.by_mean,
     width: Annotated[float, typer.Option(min=0.0, help="Standard deviations to count.")] = 1.0,
+    popularity: Annotated[
+        float,
+        typer.Option(
+            help="What the column with the most entries gains in score by that, others by the "
+            "logarithm of their number; negative favours what few have."
+        ),
+    ] = 0.0,
+    diversity: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=0.99,
+            help="How much a place in a list goes to what is unlike the places before it.",
+        ),
+    ] = 0.0,
     include_observed: Annotated[
         bool, typer.Option("--include-observed", help="Also what the model was fitted on.")
     ] = False,
@@ -109,5 +124,61 @@ def recommend(
         "score": score.value,
         "width": width,
         "exclude_observed": not include_observed,
+        "popularity": popularity,
+        "diversity": diversity,
     }
     recommend_rows(model, lists, output, wanted, Dialect(format.value, delimiter), force)
+
+
+@app.command()
+def similar(
+    model: o.Model,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="LABEL", help="A column (repeatable).", show_default=False),
+    ] = None,
+    cols: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of columns, labels in the column named as in the data or in the first "
+            "one; all by default, where there is an output.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="Most columns for each.")] = 10,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of the columns to choose from, labels likewise; all by default.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Table to write (.csv, .tsv or .parquet), or - for standard output; by default "
+            "lines to read are printed.",
+            show_default=False,
+        ),
+    ] = None,
+    format: o.Format = o.TableFormat.csv,
+    delimiter: o.Delimiter = None,
+    force: o.Force = False,
+) -> None:
+    """Say which columns are alike in what a model has learned.
+
+    The similarity of two columns is the correlation, over the rows, of what is predicted for them.
+
+    **Examples**
+
+    `bmcg similar model.safetensors --for i42 -n 5`
+
+    `bmcg similar model.safetensors -o alike.csv`
+    """
+    from .similar_work import similar_columns
+    from .tables import Dialect
+
+    dialect = Dialect(format.value, delimiter)
+    similar_columns(model, label, cols, candidates, n, output, dialect, force)

@@ -64,9 +64,9 @@ def recommend_rows(
         names = np.array(lists.labels, dtype=object)
         rows = as_whole_numbers(names) if sides[0][0] is None else of_one_kind(names, sides[0][0])
     elif lists.rows is not None:
-        rows = _known(model, _column(lists.rows, *sides[0], dialect), 0, lists)
+        rows = _known(model, labels_of(lists.rows, *sides[0], dialect), 0, lists)
     if lists.candidates is not None:
-        chosen = _column(lists.candidates, *sides[1], dialect)
+        chosen = labels_of(lists.candidates, *sides[1], dialect)
         wanted["candidates"] = _known(model, chosen, 1, lists)
     if lists.exclude is not None:
         wanted = _without(model, lists, wanted, dialect)
@@ -79,7 +79,7 @@ def recommend_rows(
     done(output, f"{len(found)} recommendations")
 
 
-def _column(path: Path, known: Labels | None, word: str, dialect: Dialect) -> NDArray[Any]:
+def labels_of(path: Path, known: Labels | None, word: str, dialect: Dialect) -> NDArray[Any]:
     """Labels of a table: the column named as in the data, else the first."""
     names = column_names(path, dialect)
     wanted = title(known, word)
@@ -116,7 +116,7 @@ def _without(
             f"columns are {', '.join(present)}"
         )
     if not pairs:
-        out = _column(path, known[1], "column", dialect)
+        out = labels_of(path, known[1], "column", dialect)
         columns = np.arange(model.shape_[1]) if known[1] is None else known[1].values
         chosen = wanted.get("candidates", columns)
         left_out = set(out.tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..caller import user_level
 from ..checks import check_choice, check_number, check_whole
 from ..observations.labels import Labels
 from ..posterior import Posterior
+from .alike import POOL, Similar, directions, most_similar, varied
 from .features import pattern_features
 from .folding import Which, fold_in, read_newcomers
 from .ranking import SCORES, Recommendations, Score, Seen, best_columns
@@ -36,6 +38,8 @@ class ServingModel(UpdatingModel):
         include_noise: bool = False,
         candidates: Any = None,
         exclude: Any = None,
+        popularity: float = 0.0,
+        diversity: float = 0.0,
     ) -> Recommendations:
         """The columns with the best predictions for some rows.
 
@@ -59,6 +63,12 @@ class ServingModel(UpdatingModel):
             The columns to choose from; all by default.
         exclude : (rows, cols), two array_likes of positions or labels, optional
             Further entries to leave out, such as what a row has had since the fit.
+        popularity : float
+            What the column with the most entries gains in score by that, others in proportion to
+            the logarithm of their number; a negative number favours what few have.
+        diversity : float, from 0 to less than 1
+            How much a place in the list goes to what is unlike the places before it, rather than
+            to the next best score.
 
         Returns
         -------
@@ -67,6 +77,7 @@ class ServingModel(UpdatingModel):
         """
         check_is_fitted(self, "fitted_")
         _check_request(n, score, width)
+        _check_lists(popularity, diversity)
         _warn_of_lists(self.fitted_)
         m, n_cols = self.shape_
         i = np.arange(m) if rows is None else locate(rows, self.row_labels_, m, "rows")
@@ -77,14 +88,53 @@ class ServingModel(UpdatingModel):
         chosen = candidates
         if chosen is not None:
             chosen = np.unique(locate(chosen, self.col_labels_, n_cols, "candidates"))
+        pool = int(n) * (POOL if diversity else 1)
+        bonus = self._bonus(popularity) if popularity else None
         with open_backend(self.n_jobs) as backend:
-            where, best = best_columns(self.fitted_, i, int(n), seen, score, width, backend, chosen)
+            where, best = best_columns(
+                self.fitted_, i, pool, seen, score, width, backend, chosen, bonus
+            )
+        if diversity:
+            where, best = varied(where, best, int(n), directions(self.fitted_), float(diversity))
         at, rank = np.nonzero(where >= 0)
         r, c = i[at], where[at, rank]
         mean = self.fitted_.mean(r, c, include_noise)
         std = np.sqrt(self.fitted_.variance(r, c, include_noise))
         names = _named(r, self.row_labels_), _named(c, self.col_labels_)
         return Recommendations(*names, rank + 1, mean, std, best[at, rank])
+
+    def similar(self, cols: Any, n: int = 10, *, candidates: Any = None) -> Similar:
+        """The columns most like some others, in what the model has learned.
+
+        Parameters
+        ----------
+        cols : array_like of positions or labels, or one of them
+        n : int
+            Most columns for each.
+        candidates : array_like of positions or labels, optional
+            The columns to choose from; all by default.
+
+        Returns
+        -------
+        Similar
+            Most alike first; its `to_frame` makes a data frame. The similarity is the correlation,
+            over the rows, of the predicted entries without biases.
+        """
+        check_is_fitted(self, "fitted_")
+        check_whole("n", n)
+        j = locate(cols, self.col_labels_, self.shape_[1], "cols")
+        chosen = candidates
+        if chosen is not None:
+            chosen = np.unique(locate(chosen, self.col_labels_, self.shape_[1], "candidates"))
+        where, best = most_similar(directions(self.fitted_), j, int(n), chosen)
+        at, rank = np.nonzero(where >= 0)
+        own, others = (_named(part, self.col_labels_) for part in (j[at], where[at, rank]))
+        return Similar(own, others, rank + 1, best[at, rank])
+
+    def _bonus(self, popularity: float) -> NDArray[np.float64]:
+        """What columns gain by the number of their entries, shape (n,)."""
+        counts = np.bincount(self.seen_.indices, minlength=self.shape_[1])
+        return popularity * np.log1p(counts) / max(np.log1p(counts.max(initial=0)), 1.0)
 
     def fold_in(
         self,
@@ -186,3 +236,12 @@ def _check_request(n: Any, score: Any, width: Any) -> None:
     check_whole("n", n)
     check_choice("score", score, SCORES)
     check_number("width", width, allow_equal=True)
+
+
+def _check_lists(popularity: Any, diversity: Any) -> None:
+    number = isinstance(popularity, Real) and not isinstance(popularity, bool)
+    if not number or not -np.inf < popularity < np.inf:
+        raise ValueError(f"popularity={popularity!r}: pass a number, such as 0.5 or -0.5")
+    check_number("diversity", diversity, allow_equal=True)
+    if diversity >= 1.0:
+        raise ValueError(f"diversity={diversity!r}: pass a number from 0 to less than 1")

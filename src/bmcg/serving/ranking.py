@@ -144,6 +144,7 @@ def best_columns(
     width: float,
     backend: NumbaBackend,
     candidates: Index | None = None,
+    bonus: Array | None = None,
 ) -> tuple[Index, Array]:
     """The n best columns of each row.
 
@@ -160,6 +161,8 @@ def best_columns(
     backend : NumbaBackend
     candidates : ndarray of shape (n_candidates,), optional
         The columns to choose from, ascending; all by default.
+    bonus : ndarray of shape (n_cols,), optional
+        Added to the score of each column.
 
     Returns
     -------
@@ -183,6 +186,8 @@ def best_columns(
         block = posterior.mean_block(at, cols)
         if sign:
             block += sign * np.sqrt(posterior.variance_block(at, cols))
+        if bonus is not None:
+            block += bonus[cols]
         pointers = seen.indptr[start : stop + 1]
         keep_best(block, first, pointers, seen.indices, best[start:stop], where[start:stop])
 
