@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf, dpotri
 
 LENGTH = 20
 SEED = 0
@@ -60,7 +61,9 @@ def ease(X, ridge):
     ones = sp.csr_matrix(X > 0, dtype=float)
     G = (ones.T @ ones).toarray()
     G[np.diag_indices(len(G))] += ridge
-    P = np.linalg.inv(G)
+    lower, _ = dpotrf(G, lower=1, overwrite_a=1)
+    lower, _ = dpotri(lower, lower=1, overwrite_c=1)
+    P = np.tril(lower) + np.tril(lower, -1).T
     B = P / -np.diag(P)
     np.fill_diagonal(B, 0.0)
     return lambda rows: ones[rows] @ B
