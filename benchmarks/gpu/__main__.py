@@ -7,6 +7,7 @@ sets      the four rating sets on both back ends, from a file that `pack` made
 graphs    1e8 with 10 neighbours on both sides
 als       1e8, plain PyTorch
 host      1e8, a few draws of the Numba back end on all cores
+profile   where fits of both sizes spend their time
 pack      write the rating sets to one file, where their data are
 """
 
@@ -141,6 +142,22 @@ def host(options: argparse.Namespace) -> dict[str, Any]:
     return timed_fit(power_law(*SIZES["1e8"]), save=False, burn_in=2, **given)
 
 
+def profile(options: argparse.Namespace) -> dict[str, Any]:
+    """Functions of the host and kernels of the device, of a small and a large fit."""
+    from .data import power_law
+    from .profiling import profiled
+    from .sets import read
+
+    given = SAMPLED | {"max_sweeps": 20, "n_draws": 10, "device": options.device}
+    ratings = read(options.sets, "movielens-1m").data
+    out = {"ratings": profiled(ratings, save=False, **given | {"value_range": (1.0, 5.0)})}
+    out["1e8"] = profiled(power_law(*SIZES["1e8"]), **given)
+    for size, parts in out.items():
+        for kind, rows in parts.items():
+            print(size, kind, *(f"{t:10.3f} {n:7d} {name}" for name, n, t in rows), sep="\n")
+    return out
+
+
 def pack(options: argparse.Namespace) -> dict[str, Any]:
     """The rating sets as one file of arrays."""
     from .sets import write
@@ -157,6 +174,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "graphs": graphs,
     "als": als,
     "host": host,
+    "profile": profile,
     "pack": pack,
 }
 

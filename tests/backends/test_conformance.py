@@ -26,7 +26,7 @@ OPERATIONS = sorted(
     name for name, _ in inspect.getmembers(Backend, inspect.isfunction) if name[0] != "_"
 )
 # What is checked here: every operation of the protocol but these, which have tests of their own.
-ELSEWHERE = {"random", "map", "array", "zeros", "scaled"}
+ELSEWHERE = {"random", "map", "array", "zeros", "keep", "scaled"}
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # "cuda" to hold the GPU to the same truth.
 DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")
@@ -88,6 +88,7 @@ def calls(name, k, density, kind):
         "weighted_sums": lambda on: [(on, F), (on, F, weights)],
         "affine_sums": lambda on: [(on, F, own, U, -0.7)],
         "gram_and_sums": lambda on: [(on, F), (on, F, weights)],
+        "biased_sums": lambda on: [(on, F), (on, F, weights)],
         "gram_product": lambda on: [(on, F, U)],
         "entry_products": lambda on: [(on, U, F)],
         "squared_error": lambda on: [(on, U, F), (on, U, F, weights)],
@@ -100,6 +101,7 @@ def calls(name, k, density, kind):
         "solve_blocks": lambda on: [(P, U)],
         "cholesky_blocks": lambda on: [(P,), (0.0 * P,)],
         "draw_rows": lambda on: [(P, U, U[::-1].copy())],
+        "draw_posterior": lambda on: [(P, U, 0.7, own, lam, U[::-1].copy())],
         "second_moments": lambda on: [(U, G), (U, G, np.float32)],
         "precision_blocks": lambda on: [(0.7, G, own, lam)],
         "expected_trace": lambda on: [(G, U, P)],
@@ -134,8 +136,10 @@ def _is_float_array(x):
 
 def test_no_operation_is_left_to_the_reference():
     own = {name for name in OPERATIONS if getattr(NumbaBackend, name) is getattr(Backend, name)}
-    # Where arrays are kept, and streams of random numbers, are those of NumPy.
-    assert own <= {"random", "array", "zeros", "scaled"}
+    # Where arrays are kept, and streams of random numbers, are those of NumPy; what is put together
+    # of other operations is done by those.
+    together = {"biased_sums", "draw_posterior"}
+    assert own <= {"random", "array", "zeros", "keep", "scaled"} | together
 
 
 def checked(name):

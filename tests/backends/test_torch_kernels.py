@@ -50,9 +50,7 @@ def test_grams_and_sums_of_uneven_rows(piece, k, weighted):
     weights = on(rng.gamma(1.0, size=piece.size)) if weighted else None
     found = []
     for room in (launches, sums):
-        G, h = on(np.full((piece.n, k * (k + 1) // 2), np.nan)), on(np.full((piece.n, k), np.nan))
-        room.gram_and_sums(piece, F, piece.values, weights, G, h)
-        found.append((G, h))
+        found.append(room.gram_and_sums(piece, F, piece.values, weights))
     for a, b in zip(*found, strict=True):
         assert_close(a, b)
 
@@ -62,10 +60,42 @@ def test_grams_and_sums_of_uneven_rows(piece, k, weighted):
 def test_sums_of_wide_and_narrow_rows(piece, width, weighted):
     S = on(np.random.default_rng(0).normal(size=(60, width)))
     weights = piece.values if weighted else None
-    found = [on(np.full((piece.n, width), np.nan)) for _ in range(2)]
-    for room, out in zip((launches, sums), found, strict=True):
-        room.row_sums(piece, S, weights, out)
-    assert_close(*found)
+    assert_close(*(room.row_sums(piece, S, weights) for room in (launches, sums)))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_sums_take_weights_of_either_precision(piece, kind):
+    S, weights = on(np.random.default_rng(0).normal(size=(60, 5))), piece.values.to(kind)
+    assert_close(*(room.row_sums(piece, S, weights) for room in (launches, sums)))
+
+
+@pytest.mark.parametrize("k", [1, 8, 16, 20, 33, 64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_grams_and_sums_beside_a_bias(piece, k, weighted):
+    rng = np.random.default_rng(k)
+    V = on(rng.normal(size=(60, k + 1)))
+    weights = on(rng.gamma(1.0, size=piece.size)) if weighted else None
+    found = [room.biased_sums(piece, V, piece.values, weights) for room in (launches, sums)]
+    for a, b in zip(*found, strict=True):
+        assert_close(a, b)
+
+
+@pytest.mark.parametrize("k", [1, 2, 8, 16, 17, 20, 32, 33, 34, 64, 65])
+def test_draws_of_blocks_in_registers(k):
+    """Blocks that fill a tile, pad it, or have a last row beside it."""
+    assert launches.can_draw(k)
+    rng = np.random.default_rng(k)
+    A = rng.normal(size=(9, k, k + 3))
+    G = blocks.pack(torch.as_tensor(A @ A.transpose(0, 2, 1)))
+    h, z = (torch.as_tensor(rng.normal(size=(9, k))) for _ in range(2))
+    own, lam = torch.as_tensor(1.0 + rng.random(9)), torch.as_tensor(1.0 + rng.random(k))
+    P = 0.7 * G
+    P[:, blocks.diagonal(k, P.device)] += own[:, None] * lam
+    # The sums may be part of wider rows.
+    wide = torch.cat((on(G), on(np.ones((9, 5)))), 1)[:, : G.shape[1]]
+    out = torch.full_like(on(h), float("nan"))
+    launches.draw(wide, on(h), 0.7, on(own), on(lam), on(z), out)
+    assert_close(out, on(blocks.draw(P, 0.7 * h, z)))
 
 
 @pytest.mark.parametrize("k", [1, 16, 34])

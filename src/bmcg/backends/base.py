@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .packed import outer_packed, pack, packed_diagonal, packed_rank, unpack
+from .packed import contiguous, outer_packed, pack, packed_diagonal, packed_rank, unpack
 
 Array = NDArray[np.float64]
 Floats = NDArray[Any]
@@ -105,6 +105,10 @@ class Backend:
         """An array of zeros."""
         return np.zeros(shape)
 
+    def keep(self, x: Any, count: int) -> Any:
+        """An array in single precision, one of `count` that are kept: here, or on the host."""
+        return np.asarray(x).astype(np.float32, copy=False)
+
     def scaled(self, values: Array, offset: float, scale: float) -> Any:
         """(x − offset) / scale for values of the host."""
         return (values - offset) / scale
@@ -139,6 +143,16 @@ class Backend:
         """Σ_{j∈Ω_i} w_ij f_j f_jᵀ, packed, and Σ_{j∈Ω_i} w_ij x_ij f_j."""
         w = np.ones(len(rows.values)) if weights is None else weights
         return self.row_sums(rows, outer_packed(F), w), self.weighted_sums(rows, F, w * rows.values)
+
+    def biased_sums(self, rows: SparseRows, V: Array, weights: Weights = None) -> Pair:
+        """Σ_j w_ij f_j f_jᵀ, packed, and Σ_j w_ij (x_ij − c_j) f_j of f = (v, 1).
+
+        V (n_other, k + 1) holds (v, c): components, and the bias that its entries have anyway.
+        """
+        one = np.ones_like(V, shape=(len(V), 1))
+        G, h = self.gram_and_sums(rows, np.hstack((V[:, :-1], one, V[:, -1:])), weights)
+        free = V.shape[1] * (V.shape[1] + 1) // 2
+        return contiguous(G[:, :free]), h[:, :-1] - G[:, free:-1]
 
     def gram_product(self, rows: SparseRows, F: Array, X: Array) -> Array:
         """Σ_{j∈Ω_i} f_j (f_j·x_i), no block formed: F (n_other, k), X (n, k) to (n, k)."""
@@ -212,6 +226,12 @@ class Backend:
         for i in range(len(P)):
             out[i] += np.linalg.solve(np.linalg.cholesky(unpack(P[i])).T, z[i])
         return out
+
+    def draw_posterior(
+        self, G: Array, h: Array, tau: float, own: Array, lam: Array, z: Array
+    ) -> Array:
+        """P_i⁻¹ τh_i + L_i⁻ᵀ z_i with P_i = τG_i + own_i Λ = L_i L_iᵀ: (n, k)."""
+        return self.draw_rows(self.precision_blocks(tau, G, own, lam), tau * h, z)
 
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
         """f_i f_iᵀ + C_i, stored as asked."""

@@ -291,10 +291,9 @@ def _follow(
 
 
 def _keep(chain: Chain) -> Kept:
+    keep, count = chain.sides[0].backend.keep, chain.plan.draws
     U, V = ends(chain.sides, chain.point)
-    # Kept on the host: many draws are more than a device may hold.
-    rows, cols = (np.asarray(X).astype(np.float32, copy=False) for X in (U, V))
-    return rows, cols, chain.point.noise
+    return keep(U, count), keep(V, count), chain.point.noise
 
 
 def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:

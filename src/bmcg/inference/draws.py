@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class Draws:
             mean[here], variance[here] = products.mean(axis=0), products.var(axis=0, ddof=self.ddof)
         return mean, variance
 
+    def on_host(self) -> Draws:
+        """The same, wherever they were kept."""
+        return replace(self, rows=np.asarray(self.rows), cols=np.asarray(self.cols))
+
     def parts(self, count: int) -> list[Draws]:
         """The draws in so many parts, one after the other."""
         cuts = np.array_split(np.arange(len(self)), count)
@@ -88,7 +92,7 @@ def levelled(draws: Draws, likelihood: Likelihood) -> Draws:
     if level is None:
         return draws
     rows, cols = draws.rows, draws.cols
-    one = np.ones((*rows.shape[:2], 1), np.float32)
+    one = np.ones_like(rows, shape=(*rows.shape[:2], 1))
     every = np.broadcast_to(level.astype(np.float32)[:, None, None], (*cols.shape[:2], 1))
     rows, cols = np.concatenate((rows, one), axis=2), np.concatenate((cols, every), axis=2)
     return Draws(rows, cols, draws.tau, own)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, host
-from ..backends.packed import contiguous, outer_packed
+from ..backends.packed import contiguous, outer_packed, pack
 from ..likelihoods import Likelihood
 from ..linalg.engines import Analyses
 from ..observations import Observations
@@ -26,7 +26,10 @@ from .state import Factors, Gamma, State
 from .variational import finished, make_side
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 
+# Numbers of the draws that are turned at once.
+BATCH = 1 << 25
 # Standard deviation of the factors that a chain starts from, for a product of unit variance.
 SMALL_START = 0.3
 
@@ -210,7 +213,7 @@ class _Chains:
             None if done else self._whole(found.place),
             steps=tuple(self.steps),
             unsolved=point.unsolved,
-            draws=found.draws,
+            draws=found.draws.on_host(),
             diagnostics=diagnostics,
             kind="sampled",
             likelihood=self.settings.prior.likelihood,
@@ -225,23 +228,20 @@ def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend)
     """
     k, sides = len(last.lam), (draws.rows, draws.cols)
     points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
-    moments = [_Moments(X, backend) for X in points]
-    for pair in zip(*sides, strict=True):
-        # The constants that biases meet, and the level of all entries, are left out.
-        own = [backend.array(X).astype(point.dtype) for X, point in zip(pair, points, strict=True)]
-        own = [own[0][:, : k + last.biased], own[1][:, : k + 2 * last.biased]]
-        if last.biased:
-            own[1] = np.hstack((own[1][:, :k], own[1][:, k + 1 :]))
-        turn = np.eye(own[0].shape[1])
-        turn[:k, :k] = _rotation(own, points, k)
-        for X, found in zip(own, moments, strict=True):
-            found.add(X @ turn)
+    # The constants that biases meet, and the level of all entries, are left out.
+    order = np.arange(k + last.biased), np.append(np.arange(k), [k + 1] * last.biased)
+    turns = np.tile(np.eye(k + last.biased), (len(draws), 1, 1))
+    turns[:, :k, :k] = _rotations(sides, points, k, backend)
+    moments = [
+        _moments(X, at, point, turns, backend)
+        for X, at, point in zip(sides, order, points, strict=True)
+    ]
     shape, inverse = 0.5 * (len(last.rows) + len(last.cols)), last.lam
     biases = [Gamma(np.ones(1), 1.0 / b) for b in last.biases.reshape(-1, 1)]
     noise = likelihood.summary(draws.tau, draws.own)
     return State(
-        moments[0].factors(len(draws)),
-        moments[1].factors(len(draws)),
+        moments[0],
+        moments[1],
         Gamma(np.full(k, shape), shape / inverse),
         noise.tau,
         last.squared_error,
@@ -251,28 +251,38 @@ def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend)
     )
 
 
-def _rotation(own: list[Array], points: list[Array], k: int) -> Array:
-    """What takes the first k components nearest to those of the points, (k, k)."""
-    both = zip(own, points, strict=True)
-    left, _, right = np.linalg.svd(sum(host(X[:, :k].T @ point[:, :k]) for X, point in both))
-    return left @ right
+def _rotations(
+    sides: tuple[Single, Single], points: list[Array], k: int, backend: Backend
+) -> Array:
+    """What takes the first k components of each draw nearest to those of the points, (s, k, k)."""
+    near = np.zeros((len(sides[0]), k, k))
+    for X, point in zip(sides, points, strict=True):
+        step = max(1, BATCH // max(1, X.shape[1] * X.shape[2]))
+        for start in range(0, len(X), step):
+            here = slice(start, start + step)
+            own = backend.array(X[here])[:, :, :k].astype(point.dtype)
+            near[here] += host(np.matmul(own.transpose(0, 2, 1), point[:, :k]))
+    left, _, right = np.linalg.svd(near)
+    return np.matmul(left, right)
 
 
-class _Moments:
-    """Means and covariances over draws (n, K), summed as they come, around a point among them."""
-
-    def __init__(self, point: Array, backend: Backend) -> None:
-        n, k = point.shape
-        self.point, self.backend = point, backend
-        self.total, self.squares = np.zeros_like(point), backend.zeros((n, k * (k + 1) // 2))
-
-    def add(self, X: Array) -> None:
-        gap = contiguous(X - self.point)
-        self.total += gap
-        self.squares = self.backend.second_moments(gap, self.squares)
-
-    def factors(self, count: int) -> Factors:
-        """Of so many draws, on the host."""
-        k, mean = self.point.shape[1], self.point + self.total / count
-        cov = (self.squares - outer_packed(self.total / np.sqrt(count))) / max(count - 1, 1)
-        return Factors(host(mean), Blocks(host(cov)), np.nan, np.full((k, k), np.nan))
+def _moments(
+    X: Single, order: NDArray[np.intp], point: Array, turns: Array, backend: Backend
+) -> Factors:
+    """Means and covariances over draws (s, n, w), some rows at a time, around one of them."""
+    s, n, _ = X.shape
+    k = len(order)
+    means, covariances = [], []
+    step = max(1, BATCH // max(1, k * max(s, k)))
+    for start in range(0, n, step):
+        here = slice(start, start + step)
+        own = backend.array(X[:, here]).astype(point.dtype).take(order, axis=2)
+        gap = contiguous((np.matmul(own, turns) - point[here]).transpose(1, 2, 0))
+        total = gap.sum(axis=2)
+        squares = pack(np.matmul(gap, gap.transpose(0, 2, 1)))
+        means.append(host(point[here] + total / s))
+        covariance = (squares - outer_packed(total / np.sqrt(s))) / max(s - 1, 1)
+        covariances.append(np.asarray(covariance))
+    # A device's single precision is kept: it is all there is, and half the file.
+    mean, covariance = np.concatenate(means), np.concatenate(covariances)
+    return Factors(mean, Blocks(covariance), np.nan, np.full((k, k), np.nan))

@@ -141,17 +141,12 @@ def draw_factors(
     """A side given the other one: N(Q⁻¹ τh, Q⁻¹), shape (n_nodes, K), and how the solve ended."""
     side, n, lam = sides[which], sides[which].entries.n, point.side_lam(which)
     own, other = (point.rows, point.cols) if which == 0 else (point.cols, point.rows)
-    partner = partner_rows(other[: sides[1 - which].entries.n], point.biased)
+    other = other[: sides[1 - which].entries.n]
     prior, backend, tau = side.prior, side.backend, seen.tau
-    entries, weights = side.seen(seen)
-    G, h = backend.gram_and_sums(entries, partner, weights)
-    if seen.zeros:
-        G += seen.zeros * pack((partner.T @ partner)[None])[0]
-    if point.biased:
-        G, h, _ = less_bias(G, h, 0.0)
+    G, h = _sums(side, other, point.biased, seen)
     if prior.is_diagonal:
-        P = backend.precision_blocks(tau, G, prior.rows_diagonal, lam)
-        x = backend.draw_rows(P, tau * h, rng.standard_normal((n, len(lam))))
+        z = rng.standard_normal((n, len(lam)))
+        x = backend.draw_posterior(G, h, tau, prior.rows_diagonal, lam, z)
         return Solution(x, 0, 0.0, 0.0, True)
     system = mean_system(G, tau, lam, prior)
     rhs = np.sqrt(lam) * prior.noise(rng, len(lam))
@@ -168,6 +163,20 @@ def draw_factors(
         residual_tol=tol,
         max_steps=MAX_STEPS,
     )
+
+
+def _sums(side: Side, other: Array, biased: bool, seen: Weighting) -> tuple[Array, Array]:
+    """Gram matrices and targets of the rows' unknowns, packed (n, K(K+1)/2) and (n, K)."""
+    entries, weights = side.seen(seen)
+    if not seen.zeros:
+        sums = side.backend.biased_sums if biased else side.backend.gram_and_sums
+        return sums(entries, contiguous(other), weights)
+    partner = partner_rows(other, biased)
+    G, h = side.backend.gram_and_sums(entries, partner, weights)
+    G += seen.zeros * pack((partner.T @ partner)[None])[0]
+    if biased:
+        G, h, _ = less_bias(G, h, 0.0)
+    return G, h
 
 
 def draw_precisions(sides: Sides, prior: Prior, point: Point, rng: Random) -> Point:

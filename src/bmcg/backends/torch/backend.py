@@ -19,6 +19,10 @@ from .random import DeviceRandom
 
 # Numbers of the pieces that draws are gathered in.
 GATHERED = 1 << 26
+# Most components of a Gram matrix that one program sums beside a bias.
+WIDEST = 64
+# Bytes of the draws of one side that stay on the device until the last of them.
+KEPT = 1 << 31
 
 
 class TorchBackend(Backend):
@@ -69,6 +73,12 @@ class TorchBackend(Backend):
     def zeros(self, shape: tuple[int, ...]) -> Any:
         return DeviceArray(torch.zeros(shape, dtype=self.kind, device=self.device))
 
+    def keep(self, x: Any, count: int) -> Any:
+        found = self._tensor(x).float()
+        if count * found.numel() * found.element_size() <= KEPT:
+            return DeviceArray(found.clone() if found is self._tensor(x) else found)
+        return to_host(found)
+
     def scaled(self, values: Any, offset: float, scale: float) -> Any:
         if self.stream:
             return (values - offset) / scale
@@ -80,19 +90,18 @@ class TorchBackend(Backend):
 
     # Sums over the entries of each row.
     def row_sums(self, rows: SparseRows, S: Floats, weights: Array | None = None) -> Array:
-        out = self._empty((rows.n, S.shape[1]))
         s, w = self._tensor(S), self._weights(weights)
-        for piece in self._pieces(rows):
-            self._for(s).row_sums(piece, s, _at(w, piece), out[piece.first : piece.stop])
-        return _array(out)
+        return self._rows(rows, self.kind, lambda at: (self._for(s).row_sums(at, s, _at(w, at)),))[
+            0
+        ]
 
     def weighted_sums(self, rows: SparseRows, F: Floats, values: Array | None = None) -> Floats:
         f, x = self._tensor(F), self._weights(values)
-        out = self._empty((rows.n, F.shape[1]), f.dtype)
-        for piece in self._pieces(rows):
-            given = piece.values if x is None else _at(x, piece)
-            self._for(f).row_sums(piece, f, given, out[piece.first : piece.stop])
-        return _array(out)
+        return self._rows(
+            rows,
+            f.dtype,
+            lambda at: (self._for(f).row_sums(at, f, at.values if x is None else _at(x, at)),),
+        )[0]
 
     def affine_sums(
         self,
@@ -111,13 +120,19 @@ class TorchBackend(Backend):
     def gram_and_sums(
         self, rows: SparseRows, F: Array, weights: Array | None = None
     ) -> tuple[Array, Array]:
-        f, w, k = self._tensor(F), self._weights(weights), F.shape[1]
-        G, h = self._empty((rows.n, k * (k + 1) // 2)), self._empty((rows.n, k))
-        for piece in self._pieces(rows):
-            here = slice(piece.first, piece.stop)
-            given = piece, f, piece.values, _at(w, piece), G[here], h[here]
-            self._for(f).gram_and_sums(*given)
-        return _array(G), _array(h)
+        f, w = self._tensor(F), self._weights(weights)
+        G, h = self._rows(
+            rows, self.kind, lambda at: self._for(f).gram_and_sums(at, f, at.values, _at(w, at))
+        )
+        return G, h
+
+    def biased_sums(
+        self, rows: SparseRows, V: Array, weights: Array | None = None
+    ) -> tuple[Array, Array]:
+        v, w = self._tensor(V), self._weights(weights)
+        way = self._for(v) if v.shape[1] - 1 <= WIDEST else sums
+        G, h = self._rows(rows, self.kind, lambda at: way.biased_sums(at, v, at.values, _at(w, at)))
+        return G, h
 
     def gram_product(self, rows: SparseRows, F: Array, X: Array) -> Array:
         return self.weighted_sums(rows, F, self.entry_products(rows, X, F))
@@ -188,6 +203,21 @@ class TorchBackend(Backend):
 
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
         return _array(blocks.draw(self._tensor(P), self._tensor(h), self._tensor(z)))
+
+    def draw_posterior(
+        self, G: Array, h: Array, tau: float, own: Array, lam: Array, z: Array
+    ) -> Array:
+        g, targets, noise = self._tensor(G), self._tensor(h), self._tensor(z)
+        if self._is_fast(g) and self._is_fast(targets):
+            from . import launches
+
+            if launches.can_draw(targets.shape[1]):
+                out = torch.empty_like(noise)
+                given = self._tensor(own).to(g.dtype), self._tensor(lam).to(g.dtype)
+                launches.draw(g, targets, tau, *given, noise.contiguous(), out)
+                return _array(out)
+        P = self.precision_blocks(tau, G, own, lam)
+        return self.draw_rows(P, _array(tau * targets), z)
 
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
         f, c = self._tensor(F), self._tensor(C)
@@ -294,6 +324,23 @@ class TorchBackend(Backend):
             rows.memo["torch"] = Entries(rows, self.device, self.kind, big)
         found: Entries = rows.memo["torch"]
         return found
+
+    def _rows(
+        self,
+        rows: SparseRows,
+        kind: torch.dtype,
+        make: Callable[[Piece], tuple[Tensor, ...]],
+    ) -> tuple[Any, ...]:
+        """Sums of all rows, piece by piece."""
+        out: list[Tensor] = []
+        for piece in self._pieces(rows):
+            found = [part.to(kind) for part in make(piece)]
+            if piece.n == rows.n:
+                return tuple(_array(part) for part in found)
+            out = out or [self._empty((rows.n, part.shape[1]), kind) for part in found]
+            for whole, part in zip(out, found, strict=True):
+                whole[piece.first : piece.stop] = part
+        return tuple(_array(whole) for whole in out)
 
     def _pieces(self, rows: SparseRows) -> Any:
         return self._entries(rows).pieces(rows)

@@ -51,6 +51,11 @@ class Segments:
     parts: Tensor
 
     @cached_property
+    def first(self) -> Tensor:
+        """Place of each long row's first segment among those of all of them."""
+        return torch.cumsum(self.parts, 0) - self.parts
+
+    @cached_property
     def n_slots(self) -> int:
         """Segments of long rows."""
         return int(self.parts.sum().item())

@@ -116,6 +116,9 @@ def _summed(equation: str, given: Sequence[Tensor]) -> Any:
     """A sum over the leading axis, piece by piece in float64."""
     inputs, output = equation.split("->")
     parts = inputs.split(",")
+    if parts == ["ir", "ir"] and output == "r":
+        # As matrix products, columns would be multiplied one by one.
+        return to_host((given[0] * given[1]).sum(0, dtype=torch.float64))
     lead = parts[0][0]
     n = given[0].shape[0]
     width = max(1, max(x.numel() // max(n, 1) for x in given))

@@ -171,7 +171,8 @@ def sums(
         if WEIGHTED:
             w = tl.load(weights + b + p, mask=ok, other=0.0)
             v = v * w[:, None]
-        total += v
+        # Values and weights may be in double precision.
+        total += v.to(tl.float32)
     tl.store(out + at * width + col, tl.sum(total, 0), mask=col < width)
 
 
@@ -189,7 +190,8 @@ def products(
     v_stride,
     out,
     K,
-    KP: tl.constexpr,
+    KM: tl.constexpr,
+    E: tl.constexpr,
     B: tl.constexpr,
     WEIGHTED: tl.constexpr,
     SQUARED: tl.constexpr,
@@ -199,7 +201,7 @@ def products(
     low = tl.load(seg_low + s)
     high = tl.load(seg_high + s)
     row = tl.load(seg_row + s).to(tl.int64)
-    k = tl.arange(0, KP)
+    k = tl.arange(0, KM)
     p = tl.arange(0, B)
     u = tl.load(U + row * u_stride + k, mask=k < K, other=0.0)
     total = tl.zeros((B,), tl.float32)
@@ -209,6 +211,9 @@ def products(
         keep = ok[:, None] & (k < K)[None, :]
         v = tl.load(V + j[:, None] * v_stride + k[None, :], mask=keep, other=0.0)
         y = tl.sum(v * u[None, :], 1)
+        for c in tl.static_range(E):
+            f = tl.load(V + j * v_stride + KM + c, mask=ok, other=0.0)
+            y += f * tl.load(U + row * u_stride + KM + c)
         if SQUARED:
             x = tl.load(values + b + p, mask=ok, other=0.0)
             e = (x - y) * (x - y)
@@ -234,3 +239,145 @@ def block_product(P, X, out, x_stride, out_stride, K, KP: tl.constexpr):
     x = tl.load(X + i * x_stride + k, mask=k < K, other=0.0)
     y = tl.sum(B * x[None, :], 1)
     tl.store(out + i * out_stride + k, y, mask=k < K)
+
+
+@triton.jit
+def biased_gram(
+    seg_row,
+    seg_low,
+    seg_high,
+    seg_slot,
+    indices,
+    values,
+    weights,
+    V,
+    stride,
+    G,
+    H,
+    n,
+    K,
+    KM: tl.constexpr,
+    B: tl.constexpr,
+    WEIGHTED: tl.constexpr,
+):
+    """Σ f fᵀ and Σ (x − c) f of f = (v, 1), for rows (v, c) of V with K components and a bias."""
+    s = tl.program_id(0)
+    low = tl.load(seg_low + s)
+    high = tl.load(seg_high + s)
+    slot = tl.load(seg_slot + s).to(tl.int64)
+    row = tl.load(seg_row + s).to(tl.int64)
+    at = tl.where(slot < 0, row, n + slot)
+    k = tl.arange(0, KM)
+    p = tl.arange(0, B)
+    g = tl.zeros((KM, KM), tl.float32)
+    # Reduced once, after the last step.
+    first = tl.zeros((B, KM), tl.float32)
+    target = tl.zeros((B, KM), tl.float32)
+    left = tl.zeros((B,), tl.float32)
+    count = tl.zeros((B,), tl.float32)
+    for b in range(low, high, B):
+        ok = b + p < high
+        j = tl.load(indices + b + p, mask=ok, other=0).to(tl.int64)
+        x = tl.load(values + b + p, mask=ok, other=0.0)
+        x -= tl.load(V + j * stride + K, mask=ok, other=0.0)
+        keep = ok[:, None] & (k < K)[None, :]
+        v = tl.load(V + j[:, None] * stride + k[None, :], mask=keep, other=0.0)
+        u = v
+        if WEIGHTED:
+            w = tl.load(weights + b + p, mask=ok, other=0.0)
+            u = v * w[:, None]
+            x = x * w
+            count += w
+        else:
+            count += tl.where(ok, 1.0, 0.0)
+        g += tl.dot(tl.trans(u), v, input_precision="ieee")
+        first += u
+        target += v * x[:, None]
+        left += x
+    width = (K + 1) * (K + 2) // 2
+    last = K * (K + 1) // 2
+    r = k[:, None]
+    keep = (r >= k[None, :]) & (r < K)
+    tl.store(G + at * width + r * (r + 1) // 2 + k[None, :], g, mask=keep)
+    tl.store(G + at * width + last + k, tl.sum(first, 0), mask=k < K)
+    tl.store(G + at * width + last + K, tl.sum(count, 0))
+    tl.store(H + at * (K + 1) + k, tl.sum(target, 0), mask=k < K)
+    tl.store(H + at * (K + 1) + K, tl.sum(left, 0))
+
+
+@triton.jit
+def folded(long, first, parts, room, n, width, W: tl.constexpr):
+    """Rows of several segments: their sums added up in order, in double precision."""
+    i = tl.program_id(0)
+    col = tl.program_id(1) * W + tl.arange(0, W)
+    row = tl.load(long + i)
+    start = tl.load(first + i) + n
+    total = tl.zeros((W,), tl.float64)
+    for s in range(tl.load(parts + i)):
+        total += tl.load(room + (start + s) * width + col, mask=col < width, other=0.0).to(
+            tl.float64
+        )
+    tl.store(room + row * width + col, total.to(tl.float32), mask=col < width)
+
+
+@triton.jit
+def draw(
+    G,
+    H,
+    own,
+    lam,
+    Z,
+    out,
+    tau,
+    g_stride,
+    h_stride,
+    K,
+    KM: tl.constexpr,
+    BORDER: tl.constexpr,
+):
+    """P⁻¹ τh + L⁻ᵀ z with P = τG + own Λ = L Lᵀ: a block in registers, a last row beside it."""
+    i = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, KM)
+    r = k[:, None]
+    c = k[None, :]
+    M = K - BORDER
+    high = tl.maximum(r, c)
+    low = tl.minimum(r, c)
+    o = tl.load(own + i)
+    A = tau * tl.load(G + i * g_stride + high * (high + 1) // 2 + low, mask=high < M, other=0.0)
+    # What pads the block is an identity.
+    scale = tl.where(k < M, o * tl.load(lam + k, mask=k < M, other=0.0), 1.0)
+    A += tl.where(r == c, scale[:, None], 0.0)
+    y = tau * tl.load(H + i * h_stride + k, mask=k < M, other=0.0)
+    z = tl.load(Z + i * K + k, mask=k < M, other=0.0)
+    edge = G + i * g_stride + M * (M + 1) // 2
+    b = tl.zeros((KM,), tl.float32)
+    if BORDER:
+        b += tau * tl.load(edge + k, mask=k < M, other=0.0)
+    for j in range(KM):
+        down = tl.sum(tl.where(c == j, A, 0.0), 1)
+        across = tl.sum(tl.where(r == j, A, 0.0), 0)
+        inverse = 1.0 / tl.sqrt(tl.sum(tl.where(k == j, down, 0.0), 0))
+        down = down * inverse
+        across = tl.where(k > j, across * inverse, 0.0)
+        below = tl.where(k > j, down, 0.0)
+        A = tl.where((c == j) & (r >= j), down[:, None], A - below[:, None] * across[None, :])
+        first = tl.sum(tl.where(k == j, y, 0.0), 0) * inverse
+        y = tl.where(k == j, first, y - below * first)
+        if BORDER:
+            side = tl.sum(tl.where(k == j, b, 0.0), 0) * inverse
+            b = tl.where(k == j, side, b - below * side)
+    if BORDER:
+        pivot = tau * tl.load(edge + M) + o * tl.load(lam + M) - tl.sum(b * b, 0)
+        pivot = tl.sqrt(pivot)
+        last = (tau * tl.load(H + i * h_stride + M) - tl.sum(b * y, 0)) / pivot
+        last = (last + tl.load(Z + i * K + M)) / pivot
+        tl.store(out + i * K + M, last)
+        y = y - b * last
+    y = y + z
+    for back in range(KM):
+        j = KM - 1 - back
+        across = tl.sum(tl.where(r == j, A, 0.0), 0)
+        found = tl.sum(tl.where(k == j, y, 0.0), 0) / tl.sum(tl.where(k == j, across, 0.0), 0)
+        y = tl.where(k == j, found, tl.where(k < j, y - across * found, y))
+    tl.store(out + i * K + k, y, mask=k < M)

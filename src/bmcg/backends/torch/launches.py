@@ -49,34 +49,33 @@ def _at(seg: Segments) -> tuple[Tensor, ...]:
     return seg.row, seg.low, seg.high, seg.slot
 
 
-def _with_slots(seg: Segments, out: Tensor) -> Tensor:
+def _with_slots(seg: Segments, n: int, width: int, like: Tensor) -> Tensor:
     """Room for the rows and, behind them, for the segments of long ones."""
-    return out.new_empty((len(out) + seg.n_slots, *out.shape[1:]))
+    return torch.empty((n + seg.n_slots, width), dtype=torch.float32, device=like.device)
 
 
-def _gathered(seg: Segments, room: Tensor, out: Tensor) -> None:
-    """The rows' sums out of `room`, those of long rows added up."""
-    n = len(out)
-    out.copy_(room[:n])
+def _gathered(seg: Segments, room: Tensor) -> Tensor:
+    """The rows' sums out of `room`, those of long rows added up: a view of it."""
+    n, width = len(room) - seg.n_slots, room.shape[1]
     if seg.n_slots:
-        parts = room[n:].double()
-        sums = torch.segment_reduce(parts, "sum", lengths=seg.parts, axis=0, unsafe=True, initial=0)
-        out[seg.long] = sums.to(out.dtype)
+        grid = len(seg.long), -(-width // 128)
+        kernels.folded[grid](seg.long, seg.first, seg.parts, room, n, width, W=128, num_warps=4)
+    return room[:n]
 
 
 def gram_and_sums(
-    piece: Piece, F: Tensor, values: Tensor, weights: Tensor | None, G: Tensor, h: Tensor
-) -> None:
+    piece: Piece, F: Tensor, values: Tensor, weights: Tensor | None
+) -> tuple[Tensor, Tensor]:
     """As in `sums`, in single precision."""
-    seg, k = piece.segments, F.shape[1]
+    seg, n, k = piece.segments, piece.n, F.shape[1]
     main, extras = main_width(k)
-    grams, total = _with_slots(seg, G), _with_slots(seg, h)
+    grams, total = _with_slots(seg, n, k * (k + 1) // 2, F), _with_slots(seg, n, k, F)
     weighted = weights is not None
     w = weights if weighted else values
     if main:
         f = padded(F, main + extras)
         kernels.gram[(len(seg.row),)](
-            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, len(G), k,
+            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, n, k,
             KM=main, E=extras, EP=_next_power(extras, 2), B=STEP, WEIGHTED=weighted,
             num_warps=4,
         )  # fmt: skip
@@ -84,26 +83,62 @@ def gram_and_sums(
         tiles = -(-k // TILE)
         f, pairs = padded(F, tiles * TILE), tiles * (tiles + 1) // 2
         kernels.gram_tile[(len(seg.row) * pairs,)](
-            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, len(G), k, pairs,
+            *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, n, k, pairs,
             T=TILE, B=STEP, WEIGHTED=weighted, num_warps=4,
         )  # fmt: skip
-    _gathered(seg, grams, G)
-    _gathered(seg, total, h)
+    return _gathered(seg, grams), _gathered(seg, total)
 
 
-def row_sums(piece: Piece, S: Tensor, weights: Tensor | None, out: Tensor) -> None:
+def biased_sums(
+    piece: Piece, V: Tensor, values: Tensor, weights: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """As in `sums`, in single precision; at most `TILE` components."""
+    seg, n, k = piece.segments, piece.n, V.shape[1] - 1
+    width = (k + 1) * (k + 2) // 2
+    grams, total = _with_slots(seg, n, width, V), _with_slots(seg, n, k + 1, V)
+    V = padded(V, k + 1)
+    kernels.biased_gram[(len(seg.row),)](
+        *_at(seg), piece.indices, values, values if weights is None else weights, V, V.stride(0),
+        grams, total, n, k, KM=_next_power(k, 16), B=STEP, WEIGHTED=weights is not None,
+        num_warps=4,
+    )  # fmt: skip
+    return _gathered(seg, grams), _gathered(seg, total)
+
+
+def draw(
+    G: Tensor, h: Tensor, tau: float, own: Tensor, lam: Tensor, z: Tensor, out: Tensor
+) -> None:
+    """P_i⁻¹ τh_i + L_i⁻ᵀ z_i with P_i = τG_i + own_i Λ; at most `TILE` components and one."""
+    k = h.shape[1]
+    main, extras = main_width(k)
+    border = int(extras == 1)
+    if extras > 1:
+        main = _next_power(k, 16)
+    kernels.draw[(len(h),)](
+        G, h, own, lam, z, out, tau, G.stride(0), h.stride(0), k, KM=main, BORDER=border,
+        num_warps=max(1, main * main // 1024),
+    )  # fmt: skip
+
+
+def can_draw(k: int) -> bool:
+    """Whether blocks of k components fit into a program's registers."""
+    main, extras = main_width(k)
+    return main > 0 and (extras < 2 or main < TILE)
+
+
+def row_sums(piece: Piece, S: Tensor, weights: Tensor | None) -> Tensor:
     """As in `sums`, in single precision."""
     seg, width = piece.segments, S.shape[1]
     block = min(128, _next_power(width, 16))
     blocks = -(-width // block)
     S = S if S.stride(1) == 1 else S.contiguous()
-    room = _with_slots(seg, out)
+    room = _with_slots(seg, piece.n, width, S)
     kernels.sums[(len(seg.row) * blocks,)](
         *_at(seg), piece.indices, piece.values if weights is None else weights, S, S.stride(0),
-        room, len(out), width, blocks, WB=block, B=2048 // block, WEIGHTED=weights is not None,
+        room, piece.n, width, blocks, WB=block, B=2048 // block, WEIGHTED=weights is not None,
         num_warps=4,
     )  # fmt: skip
-    _gathered(seg, room, out)
+    return _gathered(seg, room)
 
 
 def entry_products(piece: Piece, U: Tensor, V: Tensor, out: Tensor) -> None:
@@ -130,13 +165,15 @@ def _on_entries(
     squared: bool,
 ) -> None:
     seg, k = piece.segments, U.shape[1]
-    U, V = padded(U, k), padded(V, k)
-    width = _next_power(k, 16)
+    main, extras = main_width(k)
+    if not main:
+        main, extras = _next_power(k, 16), 0
+    U, V = (X if X.stride(1) == 1 else X.contiguous() for X in (U, V))
     weighted = weights is not None
     kernels.products[(len(seg.row),)](
         *_at(seg)[:3], piece.indices, values, weights if weighted else values, U, V, U.stride(0),
-        V.stride(0), out, k, KP=width, B=max(16, 4096 // width), WEIGHTED=weighted,
-        SQUARED=squared, num_warps=4,
+        V.stride(0), out, min(k, main), KM=main, E=extras, B=max(16, 4096 // main),
+        WEIGHTED=weighted, SQUARED=squared, num_warps=4,
     )  # fmt: skip
 
 

@@ -14,32 +14,40 @@ from .entries import Piece
 GATHERED = 1 << 24
 
 
-def row_sums(piece: Piece, S: Tensor, weights: Tensor | None, out: Tensor) -> None:
-    """Σ_j w_ij s_j into out (n, w); ones by default."""
-    total = torch.zeros(out.shape, dtype=torch.float64, device=out.device)
+def row_sums(piece: Piece, S: Tensor, weights: Tensor | None) -> Tensor:
+    """Σ_j w_ij s_j, (n, w) in float64; ones by default."""
+    total = torch.zeros((piece.n, S.shape[1]), dtype=torch.float64, device=S.device)
     for low, high in _steps(piece, S.shape[1]):
         part = S.index_select(0, piece.indices[low:high]).double()
         if weights is not None:
             part *= weights[low:high, None]
         _add(piece, part, low, high, total)
-    out.copy_(total)
+    return total
 
 
 def gram_and_sums(
-    piece: Piece, F: Tensor, values: Tensor, weights: Tensor | None, G: Tensor, h: Tensor
-) -> None:
-    """Σ_j w_ij f_j f_jᵀ, packed, into G, and Σ_j w_ij x_ij f_j into h."""
+    piece: Piece, F: Tensor, values: Tensor, weights: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Σ_j w_ij f_j f_jᵀ, packed, and Σ_j w_ij x_ij f_j, in float64."""
     k = F.shape[1]
     r, s = torch.tril_indices(k, k, device=F.device)
-    grams = torch.zeros(G.shape, dtype=torch.float64, device=F.device)
-    total = torch.zeros(h.shape, dtype=torch.float64, device=F.device)
-    for low, high in _steps(piece, G.shape[1]):
+    grams = torch.zeros((piece.n, len(r)), dtype=torch.float64, device=F.device)
+    total = torch.zeros((piece.n, k), dtype=torch.float64, device=F.device)
+    for low, high in _steps(piece, len(r)):
         f = F.index_select(0, piece.indices[low:high]).double()
         left = f if weights is None else f * weights[low:high, None]
         _add(piece, left[:, r] * f[:, s], low, high, grams)
         _add(piece, left * values[low:high, None], low, high, total)
-    G.copy_(grams)
-    h.copy_(total)
+    return grams, total
+
+
+def biased_sums(
+    piece: Piece, V: Tensor, values: Tensor, weights: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Σ_j w_ij f_j f_jᵀ and Σ_j w_ij (x_ij − c_j) f_j of f = (v, 1) for rows (v, c) of V."""
+    F = torch.cat((V[:, :-1], torch.ones_like(V[:, :1])), 1)
+    left = values.double() - V[:, -1].double().index_select(0, piece.indices)
+    return gram_and_sums(piece, F, left, weights)
 
 
 def entry_products(piece: Piece, U: Tensor, V: Tensor, out: Tensor) -> None:
