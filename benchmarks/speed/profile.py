@@ -37,8 +37,8 @@ with those alone.
 OPERATIONS = (
     "row_sums", "weighted_sums", "affine_sums", "gram_and_sums", "entry_products", "squared_error",
     "residual_sums", "block_product", "invert_blocks", "solve_blocks", "draw_rows",
-    "cholesky_blocks", "lower_products", "second_moments", "precision_blocks", "expected_trace", "log_diagonals",
-    "inner", "advance", "redirect", "couple", "local_estimate", "edge_spread",
+    "cholesky_blocks", "lower_products", "second_moments", "precision_blocks", "expected_trace",
+    "log_diagonals", "inner", "advance", "redirect", "couple", "local_estimate", "edge_spread",
 )  # fmt: skip
 STEPS: dict[str, list[tuple[Any, str]]] = {
     "variances along a graph": [

@@ -133,9 +133,9 @@ class Diagonal:
         return out
 
     def trace(self, backend: Backend, G: Array, F: Array) -> float:
-        k = F.shape[1]
-        total = np.einsum("it,it->t", G, outer_packed(F)) @ multiplicity(k)
-        total += np.einsum("ir,ir->", G[:, packed_diagonal(k)], self.array)
+        # One pass over the blocks: outer products of all rows would be as large again.
+        total = np.einsum("ir,ir->", F, backend.block_product(G, contiguous(F)))
+        total += np.einsum("ir,ir->", G[:, packed_diagonal(F.shape[1])], self.array)
         return float(total)
 
     def root(self, backend: Backend) -> Callable[[Array], Array]:
