@@ -198,6 +198,10 @@ class TorchBackend(Backend):
         inverse, logs = blocks.invert(self._tensor(P))
         return _array(inverse), _array(logs)
 
+    def solve_blocks(self, P: Array, h: Array) -> tuple[Array, Array]:
+        x, logs = blocks.solve(self._tensor(P), self._tensor(h))
+        return _array(x), _array(logs)
+
     def cholesky_blocks(self, P: Array) -> Array:
         return _array(blocks.cholesky(self._tensor(P)))
 

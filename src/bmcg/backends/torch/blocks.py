@@ -85,6 +85,19 @@ def invert(P: Tensor) -> tuple[Tensor, Tensor]:
     return out, logs
 
 
+def solve(P: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+    """P_i⁻¹ h_i and log|P_i| in float64; NaN where a block is not positive definite."""
+    out, logs = torch.empty_like(h), torch.empty(len(P), dtype=torch.float64, device=P.device)
+    for at in steps(P):
+        L, info = torch.linalg.cholesky_ex(unpack(P[at]))
+        good = info == 0
+        x = torch.cholesky_solve(h[at, :, None].to(P.dtype), L)[:, :, 0]
+        out[at] = torch.where(good[:, None], x, torch.nan)
+        pivots = torch.diagonal(L, dim1=1, dim2=2).double()
+        logs[at] = torch.where(good, 2.0 * torch.log(pivots).sum(1), torch.nan)
+    return out, logs
+
+
 def draw(P: Tensor, h: Tensor, z: Tensor) -> Tensor:
     """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ."""
     out = torch.empty_like(h)
