@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -224,3 +225,15 @@ def test_what_a_short_chain_is_off_by_is_not_held_against_it():
     )
     assert np.isclose(chain_error(fit, fold, 300).mean(), 4.0 / n * 0.9, rtol=0.1)
     assert not chain_error(fit, fold, 30).any()
+
+
+def test_a_sampled_model_does_without_biases():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 20))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    few = {"rank": 3, "n_draws": 5, "max_sweeps": 10, "random_state": 0, "selection": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = BMCG(posterior="sampled", bias=False, **few).fit(X)
+    assert model.rank_ == 3
+    assert not model.row_bias_.any()

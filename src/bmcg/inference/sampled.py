@@ -229,7 +229,7 @@ def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend)
     k, sides = len(last.lam), (draws.rows, draws.cols)
     points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
     # The constants that biases meet, and the level of all entries, are left out.
-    order = np.arange(k + last.biased), np.append(np.arange(k), [k + 1] * last.biased)
+    order = np.arange(k + last.biased), np.append(np.arange(k), [k + 1] * last.biased).astype(int)
     turns = np.tile(np.eye(k + last.biased), (len(draws), 1, 1))
     turns[:, :k, :k] = _rotations(sides, points, k, backend)
     moments = [
