@@ -151,6 +151,9 @@ def test_no_single_update_lowers_the_bound(title, family, graphs, biased):
     sides, prior = problem_of(title, 3, graphs), prior_of(title)
     state = initial_state(sides[0], sides[1], family, 3, 0, biased)
     state = with_noise(state, likelihood_of(title), sides[0], sides[1])
+    if "caution" in state.own:
+        # Bold weights may lower the bound; those a fit falls back to must not.
+        state = replace(state, own={**state.own, "caution": np.asarray(np.inf)})
     old, names = None, []
     for _ in range(8):
         for name, after in single_updates(family, sides, prior, state):
@@ -163,3 +166,39 @@ def test_no_single_update_lowers_the_bound(title, family, graphs, biased):
                 assert new >= old - 1e-8 * abs(old), (name, len(names))
             old = new
     assert old is not None
+
+
+@pytest.mark.parametrize("caution", [1.0, np.inf])
+@pytest.mark.parametrize("title", ["bernoulli", "negative_binomial"])
+def test_bold_weights_are_right_to_all_digits_and_cautious_ones_bound(title, caution):
+    rng = np.random.default_rng(4)
+    entries = some_entries(title, rng)
+    likelihood, noise = sure_noise(title, entries)
+    noise = noise._replace(own={**noise.own, "caution": np.asarray(caution)})
+    mean, s = rng.normal(size=len(entries.values)), np.full(len(entries.values), 0.8)
+    exact = sum(
+        share * densities(likelihood, noise, entries, mean + np.sqrt(0.8) * node).sum()
+        for node, share in zip(NODES, SHARES, strict=True)
+    )
+    bound = likelihood.bound(noise, match_at(entries, mean, s))
+    if np.isinf(caution):
+        assert bound < exact - 1e-3
+    else:
+        assert bound == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("title", ["bernoulli", "negative_binomial"])
+def test_the_trace_of_a_fit_does_not_fall_between_changes(title):
+    from bmcg import BMCG
+
+    rng = np.random.default_rng(5)
+    X = values_of(title, 3.0 * low_rank(rng, 40, 30), rng)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    model = BMCG(
+        likelihood=title.split()[0], posterior="row", rank=5, bias=True, selection=False,
+        random_state=0, n_jobs=1, max_sweeps=60, tol=1e-7,
+    ).fit(X)  # fmt: skip
+    same = np.diff(model.rank_trace_) == 0
+    falls = np.diff(model.elbo_trace_)[same] < -1e-8 * np.abs(model.elbo_trace_[1:][same])
+    # Going over to the strict bound is one fall at most.
+    assert falls.sum() <= np.isinf(model.fitted_.own["caution"])

@@ -77,6 +77,7 @@ def onward(
             state,
             rows=_moved(state.rows, rows, momentum.rows, share),
             cols=_moved(state.cols, cols, momentum.cols, share),
+            at_entries=None,
         )
     A = basis(ahead)
     means = state.rows.mean, state.cols.mean

@@ -18,12 +18,13 @@ from ..observations import Observations
 from .chain import Chain, Outcome, Plan, sample
 from .covariance import Blocks
 from .draws import Draws
+from .finishing import finished
 from .fit import Fit, Progress, Settings, SideInput, Start
 from .place import ChainPlace
 from .sampling import Point, Sides
 from .side import Strengths
 from .state import Factors, Gamma, State
-from .variational import finished, make_side
+from .variational import make_side
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]

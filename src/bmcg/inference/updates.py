@@ -174,9 +174,16 @@ def update_noise(likelihood: Likelihood, state: State, rows: Side) -> State:
 
 
 def sweep(
-    family: Family, rows: Side, cols: Side, prior: Prior, state: State, *, gain_tol: float = 1e-3
+    family: Family,
+    rows: Side,
+    cols: Side,
+    prior: Prior,
+    state: State,
+    *,
+    gain_tol: float = 1e-3,
+    hold: bool = False,
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
-    """q(U), q(V), q(λ), q(τ), each once, in the paper's order.
+    """q(U), q(V), q(λ), q(τ), each once, in the paper's order; q(λ) stays with `hold`.
 
     Weights and targets are renewed before each side.
     """
@@ -195,5 +202,6 @@ def sweep(
     new = replace(new, cols=V.factors)
     if likelihood.is_plain:
         new = replace(new, squared_error=expected_squared_error(cols, V, U.factors, biased))
-    new = update_lambda(prior, matched(likelihood, new, rows))
+    new = matched(likelihood, new, rows)
+    new = new if hold else update_lambda(prior, new)
     return update_noise(likelihood, new, rows), U, V

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, SparseRows, host
-from ..backends.packed import contiguous
 from ..linalg.engines import Analyses, choose_engine
 from ..linalg.prior import SidePrior, feature_map
 from ..observations import Observations
 from .acceleration import REST, onward
 from .elbo import elbo
 from .families import posterior_of
-from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .finishing import finished
+from .fit import Fit, Progress, Settings, SideInput, Start
 from .pruning import drop, surplus
 from .side import Side
 from .snapshot import Snapshot
 from .start import grow, initial_state, with_noise
 from .state import State, moved, side_lam, with_nodes
-from .strengths import learn_strengths, shares
+from .strengths import learn_strengths
 from .updates import FactorUpdate, sweep
 
 Array = NDArray[np.float64]
@@ -35,6 +35,11 @@ PLATEAU = 1e-3
 # Sweeps before the strengths of graphs and features are first learned: the factors must
 # have left their random start.
 SETTLE = 3
+# Sweeps of a fresh fit before λ is first learned, where weights depend on the entries: first steps
+# are small, and λ would take small factors for factors that are not needed.
+WAIT = 15
+# A bound that falls by a larger share calls for caution.
+FALL = 1e-9
 # Strengths are learned in every one of the first sweeps, later in one of several, because a step
 # can cost more than a sweep.
 LEARN_ALWAYS = 12
@@ -175,13 +180,14 @@ class _Loop:
         self.swept: State | None = None
         # What the latest covariances were made from: λ and the priors may move on before the end.
         self.made_from: list[tuple[Array, SidePrior, Array]] = []
-        self.stopped = False
+        self.stopped = self.changed = False
         self.snapshot: Snapshot | None = None
         self.momentum, self.share = REST, 0.0
 
     def run(self, start: State | None = None, resume: Snapshot | None = None) -> Fit:
         settings = self.settings
         given: State | None
+        self.is_fresh = start is None
         if resume is not None:
             self.trace, self.ranks = list(resume.trace), list(resume.ranks)
             given, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
@@ -255,7 +261,7 @@ class _Loop:
             return state, False
         if self._learning_is_due(number, gain):
             self._learn(state, U, V)
-        if gain > PLATEAU * self.n_observed:
+        if self._waits(number) or gain > PLATEAU * self.n_observed:
             return state, False
         changed = self._reshape(state, U, V, number)
         if changed is not None:
@@ -265,19 +271,37 @@ class _Loop:
 
     def _sweep(self, state: State, number: int) -> tuple[State, FactorUpdate, FactorUpdate, float]:
         """A sweep from beyond the state or, where the bound would fall, from the state itself."""
-        prior = self.settings.prior
+        prior, waits = self.settings.prior, self._waits(number)
+        if number == WAIT and self._waits(number - 1):
+            # What the first steps needed care for says nothing of the later ones.
+            bold = prior.likelihood.bold(state.noise)
+            self.changed = bold is not state.noise
+            state = replace(state, own=bold.own)
         for momentum in (self.momentum, REST):
             before, later = state, REST
-            if number:
+            if number and not waits:
                 before, later = onward(state, momentum, self.rows, self.cols, prior)
-            new, U, V = sweep(self.settings.family, self.rows, self.cols, prior, before)
-            bound = elbo(new, self.rows, self.cols, prior) + self.shift
+            new, U, V, bound = self._swept(before, waits)
             if momentum is REST or bound >= self.trace[-1]:
                 break
+        while self.ranks and self.ranks[-1] == new.rank and self._fell(bound):
+            noise = prior.likelihood.cautious(before.noise)
+            if noise is None:
+                break
+            # Another bound may hold from here on: it says nothing of what the bound was.
+            self.changed = prior.likelihood.cautious(noise) is None
+            before = replace(before, own=noise.own)
+            new, U, V, bound = self._swept(before, waits)
         # The direction of a bound that goes up and down by itself says little.
         self.momentum, self.share = REST if self.is_estimated else later, momentum.share
         self._hold(before, new, U, V)
         return new, U, V, bound
+
+    def _swept(self, state: State, hold: bool) -> tuple[State, FactorUpdate, FactorUpdate, float]:
+        """A sweep, and the bound after it."""
+        prior, sides = self.settings.prior, (self.rows, self.cols)
+        new, U, V = sweep(self.settings.family, *sides, prior, state, hold=hold)
+        return new, U, V, elbo(new, *sides, prior) + self.shift
 
     def _learn(self, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         jobs = (
@@ -288,6 +312,13 @@ class _Loop:
         self.rows, self.cols = self.rows.backend.map(
             lambda job: learn_strengths(*job) if job[0].can_learn else job[0], jobs
         )
+
+    def _fell(self, bound: float) -> bool:
+        return self.trace[-1] - bound > FALL * abs(bound)
+
+    def _waits(self, number: int) -> bool:
+        """Whether λ is not learned yet."""
+        return number < WAIT and self.is_fresh and not self.settings.prior.likelihood.is_plain
 
     def _learning_is_due(self, number: int, gain: float) -> bool:
         """Every sweep while strengths move fast, then now and then, and before the fit may end."""
@@ -329,7 +360,8 @@ class _Loop:
         self.unsolved = (not U.converged) + (not V.converged)
 
     def _record(self, state: State, number: int, bound: float) -> float:
-        same_rank = bool(self.ranks) and self.ranks[-1] == state.rank
+        same_rank = bool(self.ranks) and self.ranks[-1] == state.rank and not self.changed
+        self.changed = False
         gain = bound - self.trace[-1] if same_rank else np.inf
         self.trace.append(bound)
         self.ranks.append(state.rank)
@@ -352,29 +384,3 @@ class _Loop:
         if self.may_grow and state.rank < settings.rank:
             return grow(state, min(2 * state.rank, settings.rank), number)
         return None
-
-
-def finished(
-    side: Side, mean: Array, data_precision: Array, used: SidePrior, lam: Array
-) -> FittedSide:
-    """What a fit leaves of a side; mean (n_nodes, k) are its means."""
-    assert side.stack is not None
-    graphs, ridge = shares(side)
-    share, weights, prior = float("nan"), np.empty((0, mean.shape[1])), side.prior
-    if prior.features is not None:
-        own = contiguous(prior.feature_weights(mean))
-        weights, explained = host(own), prior.features.forward(own)
-        share = float((explained**2).sum() / max((mean[: len(explained)] ** 2).sum(), 1e-300))
-    return FittedSide(
-        side,
-        side.stack,
-        side.strengths,
-        mean.shape[1],
-        graphs,
-        ridge,
-        share,
-        weights,
-        host(data_precision),
-        used,
-        lam,
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,8 +25,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
 # What a likelihood has learned of itself besides τ, by name: degrees of freedom, thresholds.
 Own = Mapping[str, Array]
-# A plain dict, because models can be pickled; a Mapping, because nobody writes to it.
-NOTHING: Own = {}
+NOTHING: Own = MappingProxyType({})
 
 
 class Noise(NamedTuple):
@@ -165,6 +165,12 @@ class Likelihood(Protocol):
 
     def bound(self, noise: Noise, match: Match) -> float:
         """The bound's terms ⟨ln p(x | y)⟩ − KL(q(own) ‖ p(own)), every constant included."""
+
+    def cautious(self, noise: Noise) -> Noise | None:
+        """For a sweep after which the bound was lower: steeper weights; None where none are."""
+
+    def bold(self, noise: Noise) -> Noise:
+        """Without the care that was taken so far; itself where none was."""
 
     # Sampling, given a draw of the entries.
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:

@@ -1,4 +1,4 @@
-"""Yes or no: zeros and ones with log odds y + c, by Jaakkola and Jordan's bound, or Pólya–Gamma."""
+"""Yes or no: zeros and ones with log odds y + c, by a quadratic at every entry, or Pólya–Gamma."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from . import polya_gamma
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Levels
 from .linked import Linked, draw_intercept
+from .logistic import expected_softplus, quadratic
 from .outcomes import SHARES, Distribution, around
 
 
@@ -23,27 +24,29 @@ class Bernoulli(Linked):
 
     def start_own(self, values: Array) -> Own:
         """The log odds of all values together; half of each is added."""
-        return {"intercept": logit((values.sum() + 0.5) / (len(values) + 1.0))}
+        odds = logit((values.sum() + 0.5) / (len(values) + 1.0))
+        return {"intercept": odds, "caution": np.asarray(1.0)}
 
     def weighting(self, noise: Noise, match: Match) -> Weighting:
-        """⟨ω⟩ of PG(1, ξ) with ξ² = ⟨ψ²⟩, and κ/ω."""
-        c = float(noise.own["intercept"])
-        w = polya_gamma.mean(1.0, np.sqrt((match.mean + c) ** 2 + match.variance))
-        return Weighting(1.0, w, (match.values - 0.5) / w - c)
+        """The quadratic around the log odds."""
+        c, caution = float(noise.own["intercept"]), float(noise.own["caution"])
+        w, t = quadratic(match.values, 1.0, match.mean + c, match.variance, caution)
+        return Weighting(1.0, w, t - c)
 
     def update(self, noise: Noise, match: Match) -> Noise:
-        """c, by weighted least squares."""
-        seen = self.weighting(noise, match)
+        """c, by weighted least squares; as it was, if that were a step too far."""
+        seen, old = self.weighting(noise, match), self.bound(noise, match)
         assert seen.weights is not None
         assert seen.targets is not None
         gap = float(seen.weights @ (seen.targets - match.mean)) / float(seen.weights.sum())
-        return Noise(noise.tau, {"intercept": noise.own["intercept"] + gap})
+        new = Noise(noise.tau, {**noise.own, "intercept": noise.own["intercept"] + gap})
+        return new if self.bound(new, match) >= old else noise
 
     def bound(self, noise: Noise, match: Match) -> float:
-        """The bound with ξ at its optimum."""
+        """⟨ln p(x | y)⟩ of Gaussian log odds, or what bounds it."""
         psi = match.mean + float(noise.own["intercept"])
-        xi = np.sqrt(psi**2 + match.variance)
-        return float(((match.values - 0.5) * psi - polya_gamma.log_cosh(xi)).sum())
+        found = expected_softplus(psi, match.variance, float(noise.own["caution"]))
+        return float((match.values * psi - found).sum())
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """ω given the entries."""
@@ -54,7 +57,7 @@ class Bernoulli(Linked):
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
         """c, under ω."""
         c = draw_intercept(noise.own["intercept"], match, seen, rng)
-        return Drawn(noise.tau, {"intercept": c})
+        return Drawn(noise.tau, {**noise.own, "intercept": c})
 
     def log_density(self, noise: Drawn, match: Match) -> float:
         """ln p(x | y)."""

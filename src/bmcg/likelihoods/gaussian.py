@@ -15,8 +15,6 @@ from .outcomes import Distribution
 from .predictive import Predictive
 
 LOG_2PI = log(2 * pi)
-# Values whose squares are summed at once.
-PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Gaussian:
     def units(self, values: Array, biased: bool) -> tuple[float, float]:
         """The mean, where biases stand around one, and the root mean square of the rest."""
         offset = float(values.mean()) if biased else 0.0
-        return offset, root_mean_square(values, offset)
+        return offset, root_mean_square(values - offset)
 
     def start(self, entries: SparseRows, n_cols: int) -> Noise:
         """As much noise as signal."""
@@ -62,6 +60,14 @@ class Gaussian:
         fit = 0.5 * len(match.values) * (float(tau.mean_log) - LOG_2PI)
         fit -= 0.5 * float(tau.mean * match.squared_error)
         return fit - float(tau.divergence(self.a0, self.b0))
+
+    def cautious(self, noise: Noise) -> Noise | None:
+        """Weights bound the likelihood: the bound does not fall."""
+        return None
+
+    def bold(self, noise: Noise) -> Noise:
+        """Itself."""
+        return noise
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """Every entry alike."""
@@ -132,12 +138,7 @@ class Gaussian:
         return self
 
 
-def root_mean_square(values: Array, offset: float = 0.0) -> float:
-    """The data's scale around an offset; one for data that is zero throughout."""
-    peak = max(abs(float(values.max()) - offset), abs(float(values.min()) - offset))
-    if peak == 0:
-        return 1.0
-    # Some at a time: no second array of their size.
-    parts = np.split(values, range(PIECE, len(values), PIECE))
-    total = sum(len(x) * float(np.mean(((x - offset) / peak) ** 2)) for x in parts)
-    return peak * float(np.sqrt(total / len(values)))
+def root_mean_square(values: Array) -> float:
+    """The data's scale; one for data that is zero throughout."""
+    peak = float(np.abs(values).max())
+    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0

@@ -13,6 +13,9 @@ from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .gamma import Gamma
 from .outcomes import Distribution, Entry
 
+# Steps of caution from here on are those of the bound.
+BOLD = 16.0
+
 
 @dataclass(frozen=True)
 class Linked:
@@ -42,6 +45,20 @@ class Linked:
     def expected(self, y: Array, own: Own) -> Array:
         """What is expected of observations given their entries, the shape of y."""
         raise NotImplementedError
+
+    def cautious(self, noise: Noise) -> Noise | None:
+        """Weights twice as steep, then those of a bound."""
+        caution = 2.0 * noise.own.get("caution", np.asarray(np.inf))
+        if np.isinf(caution):
+            return None
+        own = {**noise.own, "caution": np.asarray(caution if caution < BOLD else np.inf)}
+        return Noise(noise.tau, own)
+
+    def bold(self, noise: Noise) -> Noise:
+        """The curvature's weights again."""
+        if noise.own.get("caution", 1.0) == 1.0:
+            return noise
+        return Noise(noise.tau, {**noise.own, "caution": np.asarray(1.0)})
 
     def spread(self, noise: Drawn, match: Match) -> float:
         """Root mean square of the entries: how far from all alike they are."""

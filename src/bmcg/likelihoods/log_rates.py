@@ -22,14 +22,19 @@ def _root(x: Array, y: Array, c: float, tau: float, half: float) -> Array:
     """v with v = c + y + (x − e^v)/τ + half/(τ + e^v): Newton's method, falling all the way."""
     # Right of the root the function is at most concave, and steps do not overshoot.
     v = np.maximum(c + y, np.log(x + 1.0)) + half / tau
+    todo, at, goal = np.arange(len(v)), v, c + y + x / tau
     for _ in range(STEPS):
-        rate = np.exp(np.minimum(v, 600.0))
-        gap = c + y + (x - rate) / tau + half / (tau + rate) - v
-        slope = -rate / tau - half * rate / (tau + rate) ** 2 - 1.0
-        step = gap / slope
-        v = v - step
-        if np.abs(step).max(initial=0.0) < 1e-12:
+        rate = np.exp(np.minimum(at, 600.0))
+        share = 1.0 / (tau + rate)
+        gap = goal - rate / tau + half * share - at
+        step = gap / (rate / tau + half * rate * share**2 + 1.0)
+        at = at + step
+        v[todo] = at
+        left = np.abs(step) > 1e-12 * (1.0 + np.abs(at))
+        if not left.any():
             break
+        # Few entries need many steps.
+        todo, at, goal = todo[left], at[left], goal[left]
     return v
 
 

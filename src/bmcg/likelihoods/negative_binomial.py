@@ -17,6 +17,7 @@ from . import polya_gamma
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Counts
 from .linked import Linked, draw_intercept
+from .logistic import expected_softplus, quadratic
 from .outcomes import Distribution, around
 from .search import maximum
 
@@ -35,38 +36,40 @@ class NegativeBinomial(Linked):
         mean = (float(values.sum()) + 0.5) / len(values)
         excess = max(float(values.var()) - mean, 1e-3 * mean)
         size = np.clip(mean**2 / excess, 0.1, 100.0)
-        return {"intercept": np.log(mean), "size": np.asarray(size)}
+        own = {"intercept": np.log(mean), "size": size, "caution": 1.0}
+        return {name: np.asarray(part) for name, part in own.items()}
 
     def weighting(self, noise: Noise, match: Match) -> Weighting:
-        """⟨ω⟩ of PG(x + r, ξ) with ξ² = ⟨ψ²⟩, and κ/ω."""
-        c, r = _shift(noise.own)
-        w = polya_gamma.mean(match.values + r, np.sqrt((match.mean + c) ** 2 + match.variance))
-        return Weighting(1.0, w, 0.5 * (match.values - r) / w - c)
+        """The quadratic around ψ."""
+        (c, r), x, caution = _shift(noise.own), match.values, float(noise.own["caution"])
+        w, t = quadratic(x, x + r, match.mean + c, match.variance, caution)
+        return Weighting(1.0, w, t - c)
 
     def update(self, noise: Noise, match: Match) -> Noise:
-        """r, then c by weighted least squares."""
-        own = noise.own
-        size = maximum(
-            lambda r: self._bound(match, float(own["intercept"]), r),
-            float(own["size"]),
-            LEAST,
-            MOST,
-        )
-        new = Noise(noise.tau, {"intercept": own["intercept"], "size": np.asarray(size)})
-        seen = self.weighting(new, match)
+        """r, then c by weighted least squares; as it was, if that were a step too far."""
+        own, c = noise.own, float(noise.own["intercept"])
+        k = float(own["caution"])
+        size = maximum(lambda r: self._bound(match, c, r, k), float(own["size"]), LEAST, MOST)
+        noise = Noise(noise.tau, {**own, "size": np.asarray(size)})
+        seen, old = self.weighting(noise, match), self._bound(match, c, size, k)
         assert seen.weights is not None
         assert seen.targets is not None
         gap = float(seen.weights @ (seen.targets - match.mean)) / float(seen.weights.sum())
-        return Noise(noise.tau, {**new.own, "intercept": own["intercept"] + gap})
+        if self._bound(match, c + gap, size, k) < old:
+            return noise
+        return Noise(noise.tau, {**noise.own, "intercept": np.asarray(c + gap)})
 
     def bound(self, noise: Noise, match: Match) -> float:
-        """The bound with ξ at its optimum."""
-        return self._bound(match, float(noise.own["intercept"]), float(noise.own["size"]))
+        """⟨ln p(x | y)⟩ of Gaussian ψ, or what bounds it."""
+        own = noise.own
+        return self._bound(
+            match, float(own["intercept"]), float(own["size"]), float(own["caution"])
+        )
 
-    def _bound(self, match: Match, intercept: float, r: float) -> float:
+    def _bound(self, match: Match, intercept: float, r: float, caution: float) -> float:
         psi = match.mean + (intercept - log(r))
-        xi = np.sqrt(psi**2 + match.variance)
-        fit = 0.5 * (match.values - r) * psi - (match.values + r) * polya_gamma.log_cosh(xi)
+        part = expected_softplus(psi, match.variance, caution)
+        fit = match.values * psi - (match.values + r) * part
         return float(fit.sum()) + _constants(match.values, r)
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:

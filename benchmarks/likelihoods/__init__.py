@@ -1,0 +1,1 @@
+"""Every kind of value with the likelihood it has, beside Gaussian noise."""
