@@ -348,6 +348,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path, monkeypatch
     _, cells, _ = sensors(60, 8)
     path = write(tmp_path / "in.csv", cells)
     command = ["impute", path, "--row", "id", "--seed", "3", "--scale", "no"]
+    command += ["--posterior", "variational"]
     assert call(*command, "-o", tmp_path / "whole.csv").code == 0
 
     from bmcg.inference import variational as loop
