@@ -87,12 +87,12 @@ def timed_fit(
     finally:
         chain.Chain.step, variational._Loop._step = step, sweep  # type: ignore[method-assign]
     fitted = time.perf_counter()
-    size = 0
+    size, ended = 0, fitted
     if save:
         with tempfile.TemporaryDirectory() as folder:
             model.save(Path(folder) / "model.safetensors")
+            ended = time.perf_counter()
             size = (Path(folder) / "model.safetensors").stat().st_size
-    ended = time.perf_counter()
     gaps = np.diff(clock.times)
     out = {
         "sweeps": len(clock.times),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..observations import Observations
-from ..observations.outliers import far_out
+from ..observations.outliers import far_out, surely_none
 
 ADVICE = (
     "there is nothing to tell entries apart by, and all predictions are alike. Where entries were "
@@ -32,6 +32,8 @@ def equal_words(values: NDArray[np.float64]) -> str | None:
 def far_words(observations: Observations) -> str | None:
     """A warning where a value lies further out than all the rest by a wide gap."""
     x = observations.values
+    if surely_none(x):
+        return None
     far = np.flatnonzero(far_out(x[:, None])[:, 0])
     if not len(far):
         return None

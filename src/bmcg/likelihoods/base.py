@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,7 +24,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
 # What a likelihood has learned of itself besides τ, by name: degrees of freedom, thresholds.
 Own = Mapping[str, Array]
-NOTHING: Own = MappingProxyType({})
+# A plain dict, because models can be pickled; a Mapping, because nobody writes to it.
+NOTHING: Own = {}
 
 
 class Noise(NamedTuple):

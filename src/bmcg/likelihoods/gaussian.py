@@ -15,6 +15,8 @@ from .outcomes import Distribution
 from .predictive import Predictive
 
 LOG_2PI = log(2 * pi)
+# Values whose squares are summed at once.
+PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Gaussian:
     def units(self, values: Array, biased: bool) -> tuple[float, float]:
         """The mean, where biases stand around one, and the root mean square of the rest."""
         offset = float(values.mean()) if biased else 0.0
-        return offset, root_mean_square(values - offset)
+        return offset, root_mean_square(values, offset)
 
     def start(self, entries: SparseRows, n_cols: int) -> Noise:
         """As much noise as signal."""
@@ -138,7 +140,12 @@ class Gaussian:
         return self
 
 
-def root_mean_square(values: Array) -> float:
-    """The data's scale; one for data that is zero throughout."""
-    peak = float(np.abs(values).max())
-    return peak * float(np.sqrt(np.mean((values / peak) ** 2))) if peak > 0 else 1.0
+def root_mean_square(values: Array, offset: float = 0.0) -> float:
+    """The data's scale around an offset; one for data that is zero throughout."""
+    peak = max(abs(float(values.max()) - offset), abs(float(values.min()) - offset))
+    if peak == 0:
+        return 1.0
+    # Some at a time: no second array of their size.
+    parts = np.split(values, range(PIECE, len(values), PIECE))
+    total = sum(len(x) * float(np.mean(((x - offset) / peak) ** 2)) for x in parts)
+    return peak * float(np.sqrt(total / len(values)))

@@ -42,7 +42,7 @@ class Student(Gaussian):
         """The median, and the median distance of the rest: outliers say nothing of either."""
         offset = float(np.median(values)) if biased else 0.0
         distance = float(np.median(np.abs(values - offset))) / NORMAL_QUARTILE
-        return offset, distance or root_mean_square(values - offset)
+        return offset, distance or root_mean_square(values, offset)
 
     def start(self, entries: SparseRows, n_cols: int) -> Noise:
         """As much noise as signal, with some outliers."""

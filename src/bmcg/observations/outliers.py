@@ -16,6 +16,9 @@ FAR_OF_CONSTANT = 1e4
 # A column of fewer values says too little, and more of them than this share are no exception.
 FEWEST = 8
 SHARE = 0.1
+# Of so many values, so many are looked at first.
+MANY = 1 << 21
+SAMPLED = 1 << 17
 
 
 def far_out(values: Array) -> NDArray[np.bool_]:
@@ -40,6 +43,21 @@ def far_out(values: Array) -> NDArray[np.bool_]:
             distance = np.abs(column[seen] - np.median(column[seen]))
             found[seen, j] = distance > _limit(distance)
     return found
+
+
+def surely_none(values: Array) -> bool:
+    """Whether a sample of many values shows that none can lie behind a gap.
+
+    What lies behind it is `FAR` times further out than all but a share of the values, and none
+    lies further out than the whole range.
+    """
+    if len(values) < MANY:
+        return False
+    sample = values[:: len(values) // SAMPLED]
+    least = float(values.max() - values.min()) / FAR
+    wide = np.abs(sample - np.median(sample)) >= least
+    # Twice the share, because a sample may err.
+    return bool(least > 0 and wide.mean() > 2 * SHARE)
 
 
 def _limit(distance: Array) -> float:

@@ -29,6 +29,10 @@ KINDS: dict[np.dtype[Any], torch.dtype] = {
 NAMES: dict[Any, np.dtype[Any]] = {kind: name for name, kind in KINDS.items()}
 
 
+# Bytes of a piece of a long array on its way to the host.
+STAGED = 1 << 26
+
+
 class Traffic:
     """Bytes that went each way, for tests and benchmarks.
 
@@ -189,7 +193,33 @@ def wrap(found: Any) -> Any:
 def to_host(tensor: Tensor) -> np.ndarray[Any, Any]:
     """The tensor as an array of the host."""
     Traffic.to_host += tensor.numel() * tensor.element_size()
+    if tensor.is_cuda and tensor.numel() * tensor.element_size() > STAGED and tensor.ndim:
+        return _staged(tensor.detach().contiguous())
     return tensor.detach().cpu().numpy()
+
+
+def _staged(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """A long tensor through two pinned pieces: one travels while the other is put in its place."""
+    out = torch.empty(tensor.shape, dtype=tensor.dtype)
+    source, goal = tensor.view(-1), out.view(-1)
+    step = STAGED // tensor.element_size()
+    rooms = [torch.empty(step, dtype=tensor.dtype, pin_memory=True) for _ in range(2)]
+    coming: list[tuple[slice, Tensor, Any]] = []
+    for number, start in enumerate(range(0, len(source), step)):
+        here = slice(start, min(start + step, len(source)))
+        room = rooms[number % 2][: here.stop - here.start]
+        if len(coming) == 2:
+            _placed(goal, *coming.pop(0))
+        room.copy_(source[here], non_blocking=True)
+        coming.append((here, room, torch.cuda.current_stream(tensor.device).record_event()))
+    for piece in coming:
+        _placed(goal, *piece)
+    return out.numpy()
+
+
+def _placed(goal: Tensor, here: slice, room: Tensor, arrived: Any) -> None:
+    arrived.synchronize()
+    goal[here] = room
 
 
 def to_device(array: Any, device: torch.device, kind: torch.dtype | None = None) -> Tensor:

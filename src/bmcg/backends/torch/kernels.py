@@ -251,6 +251,7 @@ def biased_gram(
     values,
     weights,
     V,
+    bias,
     stride,
     G,
     H,
@@ -260,7 +261,7 @@ def biased_gram(
     B: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):
-    """Σ f fᵀ and Σ (x − c) f of f = (v, 1), for rows (v, c) of V with K components and a bias."""
+    """Σ f fᵀ and Σ (x − c) f of f = (v, 1) for rows v of V, padded with zeros, and biases c."""
     s = tl.program_id(0)
     low = tl.load(seg_low + s)
     high = tl.load(seg_high + s)
@@ -279,9 +280,8 @@ def biased_gram(
         ok = b + p < high
         j = tl.load(indices + b + p, mask=ok, other=0).to(tl.int64)
         x = tl.load(values + b + p, mask=ok, other=0.0)
-        x -= tl.load(V + j * stride + K, mask=ok, other=0.0)
-        keep = ok[:, None] & (k < K)[None, :]
-        v = tl.load(V + j[:, None] * stride + k[None, :], mask=keep, other=0.0)
+        x -= tl.load(bias + j, mask=ok, other=0.0)
+        v = tl.load(V + j[:, None] * stride + k[None, :], mask=ok[:, None], other=0.0)
         u = v
         if WEIGHTED:
             w = tl.load(weights + b + p, mask=ok, other=0.0)

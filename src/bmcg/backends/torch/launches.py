@@ -96,10 +96,12 @@ def biased_sums(
     seg, n, k = piece.segments, piece.n, V.shape[1] - 1
     width = (k + 1) * (k + 2) // 2
     grams, total = _with_slots(seg, n, width, V), _with_slots(seg, n, k + 1, V)
-    V = padded(V, k + 1)
+    main = _next_power(k, 16)
+    # Rows of a power of two, the bias apart: loads are as wide as they can be.
+    f, bias = padded(V[:, :k], main), V[:, k].contiguous()
     kernels.biased_gram[(len(seg.row),)](
-        *_at(seg), piece.indices, values, values if weights is None else weights, V, V.stride(0),
-        grams, total, n, k, KM=_next_power(k, 16), B=STEP, WEIGHTED=weights is not None,
+        *_at(seg), piece.indices, values, values if weights is None else weights, f, bias,
+        f.stride(0), grams, total, n, k, KM=main, B=STEP, WEIGHTED=weights is not None,
         num_warps=4,
     )  # fmt: skip
     return _gathered(seg, grams), _gathered(seg, total)
