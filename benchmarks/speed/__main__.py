@@ -71,12 +71,15 @@ def main() -> None:
     options = parser.parse_args()
     for part in options.parts or PARTS:
         started = time.perf_counter()
-        body = importlib.import_module(f"benchmarks.speed.{part}").section(options.jobs)
-        seconds = time.perf_counter() - started
-        text = f"## {PARTS[part]}\n\n{machine()}; {seconds:.0f} s.\n\n{body}"
+        module = importlib.import_module(f"benchmarks.speed.{part}")
+        # A part of many cases is written down as it grows.
+        bodies = module.growing if hasattr(module, "growing") else lambda n: [module.section(n)]
+        for body in bodies(options.jobs):
+            seconds = time.perf_counter() - started
+            text = f"## {PARTS[part]}\n\n{machine()}; {seconds:.0f} s.\n\n{body}"
+            if not options.no_page:
+                write_page(PAGE, page({**stored(PAGE), part: text}))
         print(text, flush=True)
-        if not options.no_page:
-            write_page(PAGE, page({**stored(PAGE), part: text}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,19 @@ from sklearn.impute import IterativeImputer
 from bmcg import BMCG, Observations
 
 
-def section(jobs: int | None) -> str:
-    """A line for each case."""
-    lines = []
+def growing(jobs: int | None) -> Iterator[str]:
+    """A line for each case, as they come."""
+    lines: list[list[str]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _warm(jobs)
         for name in CASES:
             lines.append(line(name, jobs))
             print(" | ".join(lines[-1]), flush=True)
+            yield _page(lines)
+
+
+def _page(lines: list[list[str]]) -> str:
     head = ["case", "shape", "observed", "asked, s", "defaults, s", "CPU s", "RMSE", "held by",
             "`column` alone, s", "CPU s", "RMSE", "sweeps", "rank", "IterativeImputer, s",
             "CPU s", "RMSE", "verdict"]  # fmt: skip
