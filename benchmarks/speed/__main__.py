@@ -73,8 +73,9 @@ def main() -> None:
         started = time.perf_counter()
         module = importlib.import_module(f"benchmarks.speed.{part}")
         # A part of many cases is written down as it grows.
-        bodies = module.growing if hasattr(module, "growing") else lambda n: [module.section(n)]
-        for body in bodies(options.jobs):
+        grows = hasattr(module, "growing")
+        bodies = module.growing(options.jobs) if grows else [module.section(options.jobs)]
+        for body in bodies:
             seconds = time.perf_counter() - started
             text = f"## {PARTS[part]}\n\n{machine()}; {seconds:.0f} s.\n\n{body}"
             if not options.no_page:

@@ -33,7 +33,7 @@ def _page(lines: list[list[str]]) -> str:
             "`column` alone, s", "CPU s", "RMSE", "sweeps", "rank", "IterativeImputer, s",
             "CPU s", "RMSE", "verdict"]  # fmt: skip
     return (
-        'One fit each. `column` alone is `BMCG(posterior="column")`: the variational fit with its '
+        'One fit each. `column` alone is `BMCG(posterior="column")`: the variational fit with '
         "its own questions. Chains come with sensors; tables are standardised. The verdict is on "
         f"the seconds of the defaults.\n\n{table(head, lines)}"
     )
