@@ -308,3 +308,32 @@ def test_yes_and_no_are_one_and_zero():
 def test_parameters_that_make_no_sense_together_are_refused(parameters, words):
     with pytest.raises(ValueError, match=words):
         BMCG(**parameters).fit(np.eye(3))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_imputer_fills_levels_as_they_are():
+    from bmcg import BMCGImputer
+
+    X, *_ = planted(LEVELS, m=30, n=20)
+    imputer = BMCGImputer(
+        likelihood="ordinal", posterior="row", rank=3, max_sweeps=20, random_state=0, n_jobs=1
+    )
+    filled = imputer.fit_transform(X)
+    assert 1.0 <= filled.min() < filled.max() <= 4.0
+    np.testing.assert_array_equal(filled[np.isfinite(X)], X[np.isfinite(X)])
+    assert np.isfinite(imputer.transform(X[:5])).all()
+    with pytest.raises(ValueError, match="scale=True and likelihood='ordinal'"):
+        BMCGImputer(likelihood="ordinal", scale=True).fit(X)
+
+
+@pytest.mark.parametrize("title", [LEVELS, "negative_binomial"])
+def test_a_report_speaks_of_discrete_values(title, tmp_path):
+    from bmcg.report import Entries, find
+
+    X, i, j, x = planted(title, m=30, n=25)
+    model = small(**KINDS[title]).fit(X)
+    found = find(model, Entries(i, j, x))
+    text = " ".join(f"{number.name} {number.value} {number.note}" for number in found.numbers)
+    assert "log score" in text
+    assert model.likelihood_ in text
+    assert "nan" not in text

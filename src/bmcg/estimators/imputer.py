@@ -321,6 +321,13 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, 
 
     def _scale(self) -> Scale:
         """Whether to scale; one range for all columns says that they share a unit."""
+        if self.likelihood not in ("gaussian", "student"):
+            if self.scale is True:
+                raise ValueError(
+                    f"scale=True and likelihood={self.likelihood!r}: zeros and ones, levels and "
+                    'counts stay as they are; pass scale="auto" or False'
+                )
+            return False
         if self.value_range is None or is_auto(self.value_range):
             return self.scale
         if self.scale is True:
