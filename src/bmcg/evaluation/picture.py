@@ -55,10 +55,16 @@ def draw(found: Evaluation, path: str | os.PathLike[str] | None) -> Any:
         _range(ax, mean[:, m], bars)
         ax.set_yticks(places, found.names if panel % n_cols == 0 else [""] * len(places))
         for at, value in zip(places, mean[:, m], strict=True):
-            words = "none" if np.isnan(value) else f" {value:.3g}"
-            ax.annotate(words, (0.0, at), (0.02, at), xycoords=("axes fraction", "data"),
-                        textcoords=("axes fraction", "data"), va="center", color="white"
-                        if words != "none" else INK, fontsize=8)  # fmt: skip
+            words = "none" if np.isnan(value) else f"{value:.3g}"
+            ax.text(
+                1.02,
+                at,
+                words,
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                color=INK,
+                fontsize=8,
+            )
         title = found.title(found.measures[m])
         ax.set_title(title, fontsize=10, color=INK, loc="left")
         ax.set_xlabel(BETTER.get(found.measures[m], ""), fontsize=8)
@@ -75,7 +81,7 @@ def draw(found: Evaluation, path: str | os.PathLike[str] | None) -> Any:
 def _range(ax: Any, mean: Any, bars: Any) -> None:
     """Bars start at zero; a measure that can be negative shows where zero is."""
     low, high = np.nanmin(mean - bars), np.nanmax(mean + bars)
-    ax.set_xlim(min(0.0, low * 1.05), max(0.0, high * 1.12) or 1.0)
+    ax.set_xlim(min(0.0, low * 1.05), max(0.0, high * 1.05) or -0.02 * low)
     ax.axvline(0.0, color=INK, linewidth=0.8)
 
 
@@ -85,7 +91,7 @@ def _calibration(ax: Any, found: Evaluation, colours: list[str]) -> None:
         if not np.isnan(held).all():
             ax.plot(LEVELS, held, color=colour, marker="o", ms=3)
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    ax.set_title("calibration", fontsize=10, color=INK, loc="left")
+    ax.set_title("what intervals hold", fontsize=10, color=INK, loc="left")
     ax.set_xlabel("level of the interval", fontsize=8)
     ax.set_ylabel("share it holds", fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
