@@ -51,7 +51,8 @@ class Draws:
         for start in range(0, len(rows), step):
             here = slice(start, start + step)
             U, V = self.rows[:, rows[here]], self.cols[:, cols[here]]
-            products = np.einsum("spr,spr->sp", U, V).astype(np.float64)
+            # Sums are double, so that every route to an entry says the same.
+            products = np.einsum("spr,spr->sp", U, V, dtype=np.float64)
             mean[here], variance[here] = products.mean(axis=0), products.var(axis=0, ddof=self.ddof)
         return mean, variance
 

@@ -17,17 +17,18 @@ def kept_means(draws: Draws, rows: Index, cols: Index) -> Array:
     All draws side by side are one product.
     """
     U, V = (
-        np.ascontiguousarray(X[:, places].transpose(1, 0, 2)).reshape(len(places), -1)
+        np.ascontiguousarray(X[:, places].transpose(1, 0, 2), np.float64).reshape(len(places), -1)
         for X, places in ((draws.rows, rows), (draws.cols, cols))
     )
-    return (U @ V.T).astype(np.float64) / len(draws)
+    found: Array = U @ V.T / len(draws)
+    return found
 
 
 def kept_variances(draws: Draws, rows: Index, cols: Index) -> Array:
     """Variances of u·v for all pairs of some rows and some columns, shape (n_rows, n_cols)."""
     total, squares = (np.zeros((len(rows), len(cols))) for _ in range(2))
     for U, V in zip(draws.rows[:, rows], draws.cols[:, cols], strict=True):
-        product = (U @ V.T).astype(np.float64)
+        product = U.astype(np.float64) @ V.T.astype(np.float64)
         total += product
         squares += product**2
     s = len(draws)
