@@ -18,10 +18,9 @@ Every kind of value with the likelihood it is for, beside Gaussian noise. Writte
 `python -m benchmarks.likelihoods`; all models have biases, the `row` posterior and no questions
 asked, and nothing is tuned. The log score is the mean of ln p of left-out values, higher is better.
 A Gaussian's p of a discrete value is its mass up to half the way to the next one, what lies beyond
-the ends counted to these, with one thousandth of the values' own frequencies mixed in; of counts
-the Gaussian is one of ln(1 + x). Counts are thinned: fair coins split each into what is seen and
-what is predicted.
-"""
+the ends counted to these, with one thousandth of the values' own frequencies mixed in. Counts of
+`foursquare` and `sc_mixology` are thinned: fair coins split each into what is seen and what is
+predicted; the Gaussian there is one of ln(1 + x)."""
 
 
 def page(cells: Cells) -> str:
@@ -86,7 +85,7 @@ def _sets(cells: Cells) -> str:
     for name in ("movielens-100k", "bookcrossing"):
         for model in MODELS[name]:
             for cell in _cells(cells, name, model)[:1]:
-                levels = cell["held"]
+                levels = dict(sorted(cell["held"].items(), key=lambda item: float(item[0])))
                 text = ", ".join(f"{level}: {100 * share:.0f}" for level, share in levels.items())
                 rows.append([name, model, text])
     if not rows:
