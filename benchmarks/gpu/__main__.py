@@ -8,6 +8,7 @@ graphs    1e8 with 10 neighbours on both sides
 als       1e8, plain PyTorch
 host      1e8, a few draws of the Numba back end on all cores
 profile   where fits of both sizes spend their time
+page      docs/results/gpu.md from the lines beside it
 pack      write the rating sets to one file, where their data are
 """
 
@@ -89,6 +90,7 @@ def sets(options: argparse.Namespace) -> dict[str, Any]:
             out[f"{name}, {device}"] = {
                 "rmse": rmse, "seconds": seconds, "bound": bound, "rank": rank
             }  # fmt: skip
+            print(name, device, out[f"{name}, {device}"], flush=True)
     return out
 
 
@@ -165,6 +167,13 @@ def pack(options: argparse.Namespace) -> dict[str, Any]:
     return write(options.sets)
 
 
+def page(options: argparse.Namespace) -> dict[str, Any]:
+    """The page of results."""
+    from .page import write
+
+    return {"page": str(write(Path("docs/results/gpu.jsonl")))}
+
+
 PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "check": check,
     "ratings": ratings,
@@ -175,6 +184,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "als": als,
     "host": host,
     "profile": profile,
+    "page": page,
     "pack": pack,
 }
 

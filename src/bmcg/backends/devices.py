@@ -9,35 +9,16 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from .base import Backend
 from .numba.backend import open_backend
+from .work import Work
+
+__all__ = ["Work", "check_device", "chosen", "grouping_on", "open_device"]
 
 # Entries from which a GPU is worth waking up for.
 LARGE = 5_000_000
-GIB = float(2**30)
-
-
-class Work(NamedTuple):
-    """A fit by its shapes.
-
-    Attributes
-    ----------
-    rows, cols, entries : int
-    components : int
-        Most of them, biases included.
-    kind : {"column", "row", "joint", "sampled"}
-    nodes : int
-        Edges of graphs and entries of features, both sides together.
-    """
-
-    rows: int
-    cols: int
-    entries: int
-    components: int
-    kind: str
-    nodes: int = 0
 
 
 def check_device(device: Any) -> None:

@@ -26,6 +26,9 @@ KINDS: dict[np.dtype[Any], torch.dtype] = {
     np.dtype(np.int64): torch.int64,
     np.dtype(np.bool_): torch.bool,
 }
+# What NumPy's functions are on tensors; `functions` fills them in.
+UFUNCS: dict[str, Callable[..., Any]] = {}
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 NAMES: dict[Any, np.dtype[Any]] = {kind: name for name, kind in KINDS.items()}
 
 
@@ -107,8 +110,6 @@ class DeviceArray(NDArrayOperatorsMixin):
         self.tensor[_key(key, self.tensor)] = operand(value, self.tensor)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from .functions import UFUNCS
-
         made = UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]
         if made is None or method != "__call__" or options:
@@ -123,8 +124,6 @@ class DeviceArray(NDArrayOperatorsMixin):
         return wrap(found)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from .functions import FUNCTIONS
-
         made = FUNCTIONS.get(function)
         return NotImplemented if made is None else made(*args, **kwargs)
 

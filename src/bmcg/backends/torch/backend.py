@@ -12,10 +12,12 @@ from torch import Tensor
 
 from ..base import Array, Backend, Floats, Random, SparseRows, T
 from ..numba.backend import NumbaBackend
-from . import blocks, sums
+from . import blocks, functions, sums
 from .array import KINDS, DeviceArray, to_device, to_host
 from .entries import Entries, Piece
 from .random import DeviceRandom
+
+__all__ = ["TorchBackend", "functions"]
 
 # Numbers of the pieces that draws are gathered in.
 GATHERED = 1 << 26
@@ -121,9 +123,8 @@ class TorchBackend(Backend):
         self, rows: SparseRows, F: Array, weights: Array | None = None
     ) -> tuple[Array, Array]:
         f, w = self._tensor(F), self._weights(weights)
-        G, h = self._rows(
-            rows, self.kind, lambda at: self._for(f).gram_and_sums(at, f, at.values, _at(w, at))
-        )
+        way = self._for(f).gram_and_sums
+        G, h = self._rows(rows, self.kind, lambda at: way(at, f, at.values, _at(w, at)))
         return G, h
 
     def biased_sums(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .array import KINDS, DeviceArray, operand, to_host
+from .array import FUNCTIONS, KINDS, UFUNCS, DeviceArray, operand, to_host
 
 # Numbers of one piece of a sum in float64: what is cast at once.
 PIECE = 1 << 24
@@ -40,7 +40,7 @@ def _matmul(a: Tensor, b: Tensor) -> Any:
     return torch.matmul(a, b)
 
 
-UFUNCS: dict[str, Callable[..., Any]] = {
+UFUNCS |= {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -155,7 +155,7 @@ def _repeat(array: DeviceArray, repeats: Any, axis: int | None = None) -> Device
     return DeviceArray(torch.repeat_interleave(array.tensor, times, dim=axis))
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
+FUNCTIONS |= {
     np.hstack: _joined(torch.hstack),
     np.concatenate: _joined(torch.cat),
     np.stack: _joined(torch.stack),

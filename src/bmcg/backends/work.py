@@ -1,0 +1,28 @@
+"""A fit by its shapes, from which what it needs is known before it begins."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GIB = float(2**30)
+
+
+class Work(NamedTuple):
+    """A fit by its shapes.
+
+    Attributes
+    ----------
+    rows, cols, entries : int
+    components : int
+        Most of them, biases included.
+    kind : {"column", "row", "joint", "sampled"}
+    nodes : int
+        Edges of graphs and entries of features, both sides together.
+    """
+
+    rows: int
+    cols: int
+    entries: int
+    components: int
+    kind: str
+    nodes: int = 0
