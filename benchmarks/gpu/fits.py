@@ -93,16 +93,7 @@ def timed_fit(
             model.save(Path(folder) / "model.safetensors")
             ended = time.perf_counter()
             size = (Path(folder) / "model.safetensors").stat().st_size
-    gaps = np.diff(clock.times)
-    out = {
-        "sweeps": len(clock.times),
-        "seconds_a_sweep": float(np.median(gaps)) if len(gaps) else np.nan,
-        "slowest": float(gaps.max()) if len(gaps) else np.nan,
-        "before_first_sweep": clock.times[0] - began,
-        "sweeping": clock.times[-1] - clock.times[0],
-        "after_last_sweep": fitted - clock.times[-1],
-        "saving": ended - fitted,
-        "whole": ended - began,
+    out = _parts(clock.times, began, fitted, ended) | {
         "file_gb": size / 1e9,
         "peak_gb": torch.cuda.max_memory_allocated() / 1e9,
         "reserved_gb": torch.cuda.max_memory_reserved() / 1e9,
@@ -110,3 +101,18 @@ def timed_fit(
         "bound": float(model.elbo_trace_[-1]),
     }
     return out | ({"model": model} if keep else {})
+
+
+def _parts(times: list[float], began: float, fitted: float, ended: float) -> dict[str, Any]:
+    """Seconds of the parts of a fit whose sweeps ended at `times`."""
+    gaps = np.diff(times)
+    return {
+        "sweeps": len(times),
+        "seconds_a_sweep": float(np.median(gaps)) if len(gaps) else np.nan,
+        "slowest": float(gaps.max()) if len(gaps) else np.nan,
+        "before_first_sweep": times[0] - began,
+        "sweeping": times[-1] - times[0],
+        "after_last_sweep": fitted - times[-1],
+        "saving": ended - fitted,
+        "whole": ended - began,
+    }
