@@ -128,10 +128,12 @@ def make_side(
     )
     strengths = given.first_strengths(settings.learn)
     precision = given.stack.precision(strengths.graphs, strengths.ridge)
+    # Draws have no use for variances: of a graph they ask what `row` does, the prior's own.
+    bare = settings.draws > 0 and given.features is None
     engine = choose_engine(
         settings.engine,
         precision,
-        settings.family,
+        "row" if bare else settings.family,
         min(settings.rank, settings.first_rank) + bool(settings.bias),
         backend,
         settings.seed * 2 + which,
