@@ -7,11 +7,11 @@ from scipy.optimize import check_grad, minimize
 
 from bmcg.backends import NumbaBackend
 from bmcg.baselines import GRALS, KPMF
-from bmcg.baselines.alternating import MatrixFree, negative_gradient, sides
+from bmcg.baselines.alternating import MatrixFree, sides
 from bmcg.baselines.kpmf import KERNELS, HeatKernel, kernel_penalty, mean_filled_factors
 
 from .planted import as_nan, laplacian, observe, random_graph
-from .test_grals import dense_objective, small_case
+from .test_grals import dense_objective, negative_gradient, small_case
 
 
 def dense_kernel(A, kernel, weight):

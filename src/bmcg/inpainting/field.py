@@ -21,7 +21,7 @@ RATIOS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 # A grid this small is where coarse-to-fine starts begin.
 COARSEST = 32
 # Share of its first residual that a solve may leave without a word: no pixel shows less.
-VISIBLE = 1e-3
+VISIBLE = 4e-3
 
 
 def bending(shape: tuple[int, int]) -> sp.csr_array:
