@@ -21,8 +21,8 @@ from bmcg.metrics import rmse
 
 shares = (0.05, 0.1, 0.2, 0.4)
 methods = {
-    "BMCG": BMCG(tol=1e-4, random_state=0),
-    "BMCG without graphs": BMCG(tol=1e-4, random_state=0),
+    "BMCG": BMCG(posterior="variational", tol=1e-4, random_state=0),
+    "BMCG without graphs": BMCG(posterior="variational", tol=1e-4, random_state=0),
     "GRALS": baselines.GRALS(rank=5),
     "LMaFit": baselines.LMaFit(rank=5, estimate_rank=False),
     "VBMC": baselines.VBMC(rank=20),

@@ -31,7 +31,9 @@ X = np.where(known, study, np.nan)
 
 site_graph = knn_graph(panel, n_neighbors=10)
 found = {
-    name: BMCG(value_range=(0, 1), tol=1e-4, random_state=0).fit(X, row_graph=graph)
+    name: BMCG(posterior="variational", value_range=(0, 1), tol=1e-4, random_state=0).fit(
+        X, row_graph=graph
+    )
     for name, graph in {"without a graph": None, "sites joined by the panel": site_graph}.items()
 }
 

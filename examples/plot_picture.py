@@ -28,7 +28,7 @@ known[40:44, 10:80] = known[15:85, 70:73] = False
 # photograph are not of low rank.
 
 X = np.where(known, picture, np.nan)
-whole = BMCG(value_range=(0, 255), tol=1e-4, random_state=0)
+whole = BMCG(posterior="variational", value_range=(0, 255), tol=1e-4, random_state=0)
 whole.fit(X, row_graph=chain_graph(96), col_graph=chain_graph(96))
 
 # %%

@@ -20,7 +20,7 @@ Bool = NDArray[np.bool_]
 RATIOS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
 # A grid this small is where coarse-to-fine starts begin.
 COARSEST = 32
-# Share of its first residual that a solve may leave without a word: no pixel shows less.
+# Share of its first residual that a solve may leave without a word: about one grey of 256.
 VISIBLE = 4e-3
 
 
@@ -41,7 +41,13 @@ def bending(shape: tuple[int, int]) -> sp.csr_array:
 
 
 def smooth_field(
-    values: Array, known: Bool, ratio: float, start: Array | None = None, *, max_steps: int = 400
+    values: Array,
+    known: Bool,
+    ratio: float,
+    start: Array | None = None,
+    *,
+    max_steps: int = 400,
+    final: bool = False,
 ) -> Array:
     """The surface, shape (h, w).
 
@@ -55,6 +61,8 @@ def smooth_field(
     start : ndarray of shape (h, w), optional
         Where the solve starts; by default the surface of a picture half the size.
     max_steps : int
+    final : bool
+        Whether the surface is shown: one that only chooses or starts another may be rough.
     """
     level = float(values[known].mean())
     x = np.where(known, values - level, 0.0)
@@ -72,7 +80,7 @@ def smooth_field(
         residual_tol=1e-7,
         max_steps=max_steps,
     )
-    if solution.residual > VISIBLE:
+    if final and solution.residual > VISIBLE:
         solution.told("the smooth surface of a picture", "it is usable, but not its smoothest")
     return solution.x.reshape(values.shape) + level
 

@@ -141,7 +141,10 @@ def _squared(error: Array) -> Array:
 def _surfaces(values: Array, known: Bool, ratios: list[float]) -> Array:
     """The smooth surface of every channel, (channels, h, w)."""
     return np.stack(
-        [smooth_field(channel, known, ratio) for channel, ratio in zip(values, ratios, strict=True)]
+        [
+            smooth_field(channel, known, ratio, final=True)
+            for channel, ratio in zip(values, ratios, strict=True)
+        ]
     )
 
 
