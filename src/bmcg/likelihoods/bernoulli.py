@@ -8,12 +8,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ..backends.base import Random
-from . import polya_gamma
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Levels
 from .linked import Linked, draw_intercept
 from .logistic import expected_softplus, quadratic
 from .outcomes import SHARES, Distribution, around
+from .polya_gamma import draw as draw_polya_gamma
+from .polya_gamma import log_cosh
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Bernoulli(Linked):
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """ω given the entries."""
         c = float(noise.own["intercept"])
-        w = polya_gamma.draw(np.ones(len(match.values)), np.abs(match.mean + c), rng)
+        w = draw_polya_gamma(np.ones(len(match.values)), np.abs(match.mean + c), rng)
         return Weighting(1.0, w, (match.values - 0.5) / w - c)
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
@@ -62,7 +63,7 @@ class Bernoulli(Linked):
     def log_density(self, noise: Drawn, match: Match) -> float:
         """ln p(x | y)."""
         psi = match.mean + float(noise.own["intercept"])
-        return float(((match.values - 0.5) * psi - polya_gamma.log_cosh(np.abs(psi))).sum())
+        return float(((match.values - 0.5) * psi - log_cosh(np.abs(psi))).sum())
 
     def expected(self, y: Array, own: Own) -> Array:
         """The probability of a one."""

@@ -13,12 +13,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..backends.base import Random
-from . import polya_gamma
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Counts
 from .linked import Linked, draw_intercept
 from .logistic import expected_softplus, quadratic
 from .outcomes import Distribution, around
+from .polya_gamma import draw as draw_polya_gamma
+from .polya_gamma import log_cosh
 from .search import maximum
 
 # Beyond the upper end nobody can tell counts from Poisson's.
@@ -75,7 +76,7 @@ class NegativeBinomial(Linked):
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """ω given the entries."""
         c, r = _shift(noise.own)
-        w = polya_gamma.draw(match.values + r, np.abs(match.mean + c), rng)
+        w = draw_polya_gamma(match.values + r, np.abs(match.mean + c), rng)
         return Weighting(1.0, w, 0.5 * (match.values - r) / w - c)
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
@@ -104,7 +105,7 @@ class NegativeBinomial(Linked):
     def _density(self, match: Match, own: Own, r: float) -> float:
         psi = match.mean + (float(own["intercept"]) - log(r))
         fit = 0.5 * (match.values - r) * psi
-        fit -= (match.values + r) * polya_gamma.log_cosh(np.abs(psi))
+        fit -= (match.values + r) * log_cosh(np.abs(psi))
         return float(fit.sum()) + _constants(match.values, r)
 
     def expected(self, y: Array, own: Own) -> Array:
