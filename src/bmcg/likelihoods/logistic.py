@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from . import polya_gamma
+from .polya_gamma import log_cosh
+from .polya_gamma import mean as mean_polya_gamma
 
 Array = NDArray[np.float64]
 
@@ -58,13 +59,13 @@ def softplus(mean: Array, variance: Array) -> Softplus:
 def expected_softplus(mean: Array, variance: Array, caution: float) -> Array:
     """⟨ln(1 + e^ψ)⟩, or the bound of it, (n,)."""
     if np.isinf(caution):
-        return 0.5 * mean + polya_gamma.log_cosh(np.sqrt(mean**2 + variance))
+        return 0.5 * mean + log_cosh(np.sqrt(mean**2 + variance))
     return softplus(mean, variance).value
 
 
 def quadratic(x: Array, b: Any, psi: Array, variance: Array, caution: float) -> tuple[Array, Array]:
     """Weights and targets of xψ − b ln(1 + e^ψ) around ψ ~ N(psi, variance)."""
-    steepest = polya_gamma.mean(b, np.sqrt(psi**2 + variance))
+    steepest = mean_polya_gamma(b, np.sqrt(psi**2 + variance))
     if np.isinf(caution):
         return steepest, (x - 0.5 * b) / steepest
     found = softplus(psi, variance)
