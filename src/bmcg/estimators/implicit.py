@@ -31,6 +31,11 @@ def check_missing(model: Any, observations: Observations) -> None:
                 f'{name}={getattr(model, name)!r} does not go with missing="weak-zero": {why}; '
                 f"leave it at {usual!r}"
             )
+    if model.posterior in ("auto", "sampled") and (model.checkpoint is not None or model.resume):
+        raise ValueError(
+            f'checkpoint={model.checkpoint!r} does not go with missing="weak-zero" and draws: use '
+            'posterior="variational", or no checkpoint'
+        )
     if model.posterior == "column":
         raise ValueError(
             'posterior="column" does not go with missing="weak-zero": use "auto", "row", "joint" '
