@@ -26,7 +26,13 @@ def saturated(m=60, n=25, noise=3.0, seed=0):
 
 def fitted(**options):
     X, seen = saturated()
-    options = {"value_range": (0, HIGH), "random_state": 0, "n_jobs": 1, **options}
+    options = {
+        "posterior": "variational",
+        "value_range": (0, HIGH),
+        "random_state": 0,
+        "n_jobs": 1,
+        **options,
+    }
     model = BMCG(**options).fit(np.where(seen, X, np.nan))
     i, j = np.nonzero(~seen)
     return model, i, j, X[~seen]
