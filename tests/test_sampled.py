@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
 from bmcg.inference.draws import Draws
-from bmcg.inference.left_out import Judge, Score, chain_error
+from bmcg.inference.left_out import BATCHES, Judge, Score, believable, chain_error
 
 
 def planted(seed=0, m=40, n=30, noise=0.3, density=0.5, rank=2):
@@ -237,3 +237,21 @@ def test_a_sampled_model_does_without_biases():
         model = BMCG(posterior="sampled", bias=False, **few).fit(X)
     assert model.rank_ == 3
     assert not model.row_bias_.any()
+
+
+def test_a_chain_is_not_forgiven_more_than_draws_could_be_off():
+    rng = np.random.default_rng(0)
+    loss = rng.random(200)
+    assert np.array_equal(believable(0.1 * loss, loss), 0.1 * loss)
+    assert np.isclose(believable(50.0 * loss, loss).mean(), loss.mean() / (BATCHES + 1))
+
+
+def test_a_level_far_from_zero_is_no_reason_to_do_without_biases():
+    """In single precision draws of such entries hold nothing but their level."""
+    _, X, seen = planted(2)
+    i, j = np.nonzero(~seen)
+    model = BMCG(posterior="sampled", max_sweeps=40, rank=4, random_state=0, n_jobs=1)
+    model.fit(np.where(seen, X + 1e8, np.nan))
+    assert model.row_bias_.any()
+    error = np.sqrt(np.mean((model.predict(i, j) - 1e8 - X[i, j]) ** 2))
+    assert error < 0.6

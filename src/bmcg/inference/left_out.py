@@ -115,6 +115,17 @@ def chain_error(fit: Fit, fold: Fold, longer: int) -> Array:
     return fit.scale**2 * found * (1.0 - len(draws) / longer)
 
 
+def believable(less: Array, loss: Array) -> Array:
+    """What a longer chain would be without, as far as a chain that travels can tell, (n_left_out,).
+
+    Means of B parts that are each worth one draw of variance v err by v(1 + 1/B) at least, and
+    v/B of it goes: a share of 1/(B + 1). More is no spread of draws but a chain on its way, or
+    numbers that single precision cannot hold.
+    """
+    most, found = float(loss.mean()) / (BATCHES + 1), float(less.mean())
+    return less * (most / found) if found > most else less
+
+
 class Score(NamedTuple):
     """How well left-out entries are predicted.
 
@@ -273,9 +284,11 @@ class Judge:
             limits = [NO_LIMITS if settings.limits is None else settings.limits]
             if settings.limits is None and likelihood.is_plain:
                 limits.append((float(kept.min()), float(kept.max())))
-            less = chain_error(fit, fold, self.draws) if likelihood.is_plain else 0.0
+            plain = likelihood.is_plain
+            less = chain_error(fit, fold, self.draws) if plain else np.zeros(len(fold.values))
             for part, limit in zip(found, limits, strict=False):
-                part.append(losses(fit, fold, likelihood, limit) - less)
+                loss = losses(fit, fold, likelihood, limit)
+                part.append(loss - believable(less, loss))
         scores = [
             Score(np.concatenate(part), clipped, likelihood.is_plain)
             for part, clipped in zip(found, (False, True), strict=True)

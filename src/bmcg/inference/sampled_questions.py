@@ -123,10 +123,11 @@ class Questions:
 
     def _ask_components(self) -> None:
         """How many: twice as many while that helps, else half as many; or none."""
-        first = self.choice.settings.rank
-        rank = 2 * first
-        while rank <= self.settings.rank and self._components(rank):
-            rank *= 2
+        first = rank = self.choice.settings.rank
+        while rank < self.settings.rank:
+            rank = min(2 * rank, self.settings.rank)
+            if not self._components(rank):
+                break
         rank = first // 2
         while self.choice.settings.rank == 2 * rank > 0 and self._components(rank):
             rank //= 2
