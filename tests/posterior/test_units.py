@@ -13,7 +13,7 @@ from bmcg.cli.summary import describe
 from bmcg.imputing.matrix import learn
 from bmcg.inference.draws import Draws
 from bmcg.observations import Observations
-from bmcg.posterior import Units
+from bmcg.posterior import Units, simulated
 from bmcg.report.findings import Entries, find
 from bmcg.serving.anyone import Anyone
 
@@ -66,7 +66,7 @@ def test_all_that_is_predicted_is_in_the_units_of_the_columns(kind, limits):
         )
         for end, expected in ends:
             close(end, a + b * expected)
-        draws = [one.draw(ROWS, COLS, 3, 0, noise) for one in (own, plain)]
+        draws = [simulated(one, ROWS, COLS, 3, 0, noise) for one in (own, plain)]
         close(draws[0], a + b * draws[1])
         close(own.variance_block(*every, noise), B**2 * plain.variance_block(*every, noise))
     close(own.mean_block(*every), A + B * plain.mean_block(*every))

@@ -16,7 +16,7 @@ from ..checks import (
 from ..inference.families import Family
 from ..linalg.engines import EngineName
 from ..observations.frames import like
-from ..posterior import Distribution, Posterior
+from ..posterior import Distribution, Posterior, simulated
 from .levels import LevelsModel
 
 Array = NDArray[np.float64]
@@ -322,7 +322,7 @@ class BMCG(LevelsModel):
         """
         i, j = self._pairs(rows, cols)
         check_whole("n_draws", n_draws)
-        return self.fitted_.draw(i, j, n_draws, seed_of(random_state), include_noise)
+        return simulated(self.fitted_, i, j, n_draws, seed_of(random_state), include_noise)
 
     @property
     def _learned(self) -> Posterior:

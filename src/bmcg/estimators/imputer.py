@@ -21,7 +21,7 @@ from ..observations import Observations, View
 from ..observations.frames import row_index
 from ..observations.grouping import pointers
 from ..observations.labels import Labels
-from ..posterior import Posterior
+from ..posterior import Posterior, simulated
 from ..posterior.posterior import BATCH
 from .bmcg import BMCG
 from .scaling import ColumnScale, Scale, column_scale
@@ -251,7 +251,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, 
         out = np.repeat(values[None].astype(np.float64), n_draws, axis=0)
         i, j = np.nonzero(missing)
         posterior = self._folded(values, missing)
-        drawn = posterior.draw(i, j, n_draws, seed_of(random_state), include_noise)
+        drawn = simulated(posterior, i, j, n_draws, seed_of(random_state), include_noise)
         out[:, i, j] = self.scale_.mean(drawn, j)
         return out
 

@@ -19,6 +19,7 @@ from ..base import MatrixCompleter
 from ..caller import user_level
 from ..checks import check_whole
 from .lists import LIST_MEASURES, judge_lists
+from .picture import draw
 from .splits import Split
 from .values import LEVELS, VALUE_MEASURES, judge_values
 
@@ -132,9 +133,8 @@ class Evaluation:
         -------
         Figure
         """
-        from .picture import draw
-
-        return draw(self, path)
+        titles = [self.title(measure) for measure in self.measures]
+        return draw(self.names, titles, self.mean, self.error, self.held.mean(axis=1), path)
 
 
 def evaluate(

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..files.storage import write_atomically
 from .values import LEVELS
 
-if TYPE_CHECKING:
-    from .comparing import Evaluation
+Array = NDArray[np.float64]
 
 INK, SOFT = "#22313f", "#c9d6df"
 COLOURS = ("#2a6f97", "#c8553d", "#6a994e", "#8d6a9f", "#b08900", "#4f772d", "#577590", "#9c6644")
 BETTER = {"rmse": "less is better", "mae": "less is better", "calibration": "less is better"}
 
 
-def draw(found: Evaluation, path: str | os.PathLike[str] | None) -> Any:
+def draw(
+    names: Sequence[str],
+    titles: Sequence[str],
+    mean: Array,
+    errors: Array,
+    held: Array,
+    path: str | os.PathLike[str] | None,
+) -> Any:
     """Draw, and write where a path is given.
 
     Parameters
     ----------
-    found : Evaluation
+    names : sequence of str
+        Of the models.
+    titles : sequence of str
+        Of the measures.
+    mean, errors : ndarray of shape (n_models, n_measures)
+        NaN where a model does not say.
+    held : ndarray of shape (n_models, n_levels)
+        What central intervals of the levels `LEVELS` hold.
     path : path-like or None
 
     Returns
@@ -37,45 +52,41 @@ def draw(found: Evaluation, path: str | os.PathLike[str] | None) -> Any:
         raise ImportError(
             "a picture of an evaluation needs matplotlib: python -m pip install 'bmcg[plot]'"
         ) from error
-    mean, errors = found.mean, found.error
-    shown = [m for m in range(len(found.measures)) if not np.isnan(mean[:, m]).all()]
-    calibrated = not np.isnan(found.held).all()
+    shown = [m for m in range(len(titles)) if not np.isnan(mean[:, m]).all()]
+    calibrated = not np.isnan(held).all()
     n_panels = len(shown) + calibrated
     n_cols = min(4, n_panels)
     n_rows = -(-n_panels // n_cols)
-    height = 1.1 + 0.28 * len(found.names)
+    height = 1.1 + 0.28 * len(names)
     figure = Figure(figsize=(3.1 * n_cols + 1.2, max(height, 2.0) * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
-    places = np.arange(len(found.names))[::-1]
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(found.names))]
+    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
     for panel, m in enumerate(shown):
         ax = figure.add_subplot(n_rows, n_cols, panel + 1)
-        bars = np.nan_to_num(errors[:, m])
-        ax.barh(places, np.nan_to_num(mean[:, m]), xerr=bars, color=colours, ecolor=INK)
-        _range(ax, mean[:, m], bars)
-        ax.set_yticks(places, found.names if panel % n_cols == 0 else [""] * len(places))
-        for at, value in zip(places, mean[:, m], strict=True):
-            words = "none" if np.isnan(value) else f"{value:.3g}"
-            ax.text(
-                1.02,
-                at,
-                words,
-                transform=ax.get_yaxis_transform(),
-                va="center",
-                color=INK,
-                fontsize=8,
-            )
-        title = found.title(found.measures[m])
-        ax.set_title(title, fontsize=10, color=INK, loc="left")
-        ax.set_xlabel(BETTER.get(found.measures[m], ""), fontsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(labelsize=8)
+        _bars(ax, titles[m], mean[:, m], np.nan_to_num(errors[:, m]), colours)
+        places = ax.get_yticks()
+        ax.set_yticks(places, names if panel % n_cols == 0 else [""] * len(places))
     if calibrated:
-        _calibration(figure.add_subplot(n_rows, n_cols, n_panels), found, colours)
+        _calibration(figure.add_subplot(n_rows, n_cols, n_panels), held, colours)
     if path is not None:
         suffix = os.fspath(path).rpartition(".")[2]
         write_atomically(path, lambda name: figure.savefig(name, dpi=150, format=suffix))
     return figure
+
+
+def _bars(ax: Any, title: str, mean: Array, errors: Array, colours: list[str]) -> None:
+    """One measure of all models, the first on top."""
+    places = np.arange(len(mean))[::-1]
+    ax.barh(places, np.nan_to_num(mean), xerr=errors, color=colours, ecolor=INK)
+    _range(ax, mean, errors)
+    ax.set_yticks(places)
+    beside = {"transform": ax.get_yaxis_transform(), "va": "center", "color": INK, "fontsize": 8}
+    for at, value in zip(places, mean, strict=True):
+        ax.text(1.02, at, "none" if np.isnan(value) else f"{value:.3g}", **beside)
+    ax.set_title(title, fontsize=10, color=INK, loc="left")
+    ax.set_xlabel(BETTER.get(title, ""), fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=8)
 
 
 def _range(ax: Any, mean: Any, bars: Any) -> None:
@@ -85,11 +96,11 @@ def _range(ax: Any, mean: Any, bars: Any) -> None:
     ax.axvline(0.0, color=INK, linewidth=0.8)
 
 
-def _calibration(ax: Any, found: Evaluation, colours: list[str]) -> None:
+def _calibration(ax: Any, held: Array, colours: list[str]) -> None:
     ax.plot([0, 1], [0, 1], color=SOFT, linewidth=3)
-    for held, colour in zip(found.held.mean(axis=1), colours, strict=True):
-        if not np.isnan(held).all():
-            ax.plot(LEVELS, held, color=colour, marker="o", ms=3)
+    for shares, colour in zip(held, colours, strict=True):
+        if not np.isnan(shares).all():
+            ax.plot(LEVELS, shares, color=colour, marker="o", ms=3)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_title("what intervals hold", fontsize=10, color=INK, loc="left")
     ax.set_xlabel("level of the interval", fontsize=8)

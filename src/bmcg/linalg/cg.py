@@ -69,13 +69,11 @@ def conjugate_gradient(
 
     Parameters
     ----------
-    apply : callable
-        x to Q x, any array shape.
+    apply, precondition : callable
+        x to Q x, any array shape, and r to P⁻¹ r.
     rhs : ndarray
     start : ndarray, optional
         Warm start; zero by default. Every step lowers ½xᵀQx − xᵀb from there.
-    precondition : callable
-        r to P⁻¹ r.
     remainder : callable, optional
         z to (Q − P) z, where that is cheaper than Q z: after z = P⁻¹ r, Q z is r plus this, and
         Q p follows by recurrence.
@@ -83,12 +81,11 @@ def conjugate_gradient(
         One if the whole array is one vector; s if the last index modulo s tells s systems apart.
     backend : Backend, optional
         For the passes over the vectors; this thread alone by default.
-    residual_tol : float
-        Stop when every relative residual is below this.
+    residual_tol, max_steps : float, int
+        Stop when every relative residual is below this, or after so many steps.
     gain_tol : float
-        Also stop when a step gains less than this share of the whole gain so far, which ties
-        the accuracy of a warm-started solve to the progress still being made.
-    max_steps : int
+        Also stop when a step gains less than this share of the whole gain so far: a warm-started
+        solve is as accurate as the progress still being made.
 
     Returns
     -------
@@ -102,10 +99,12 @@ def conjugate_gradient(
     # The size of b costs a product; a solve that ends by its gains can do without.
     whole = rz if start is None or gain_tol > 0 else on.inner(rhs, precondition(rhs), systems)
     scale = np.maximum(whole, np.finfo(float).tiny)
-    p, gain, steps = z.copy(), 0.0, 0
+    p, before, gain, steps = z.copy(), rz, 0.0, 0
     q = apply(p) if remainder is None else r + remainder(z)
     small = bool(np.all(rz <= residual_tol**2 * scale))
     while not small and steps < max_steps:
+        if steps:
+            q = _turn(on, p, q, z, r, _ratio(rz, before), apply, remainder)
         alpha = _ratio(rz, on.inner(p, q, systems))
         on.advance(x, r, p, q, alpha)
         step_gain = 0.5 * float(np.sum(alpha * rz))
@@ -113,15 +112,25 @@ def conjugate_gradient(
         z = precondition(r)
         rz, before = on.inner(r, z, systems), rz
         small = bool(np.all(rz <= residual_tol**2 * scale)) or step_gain <= gain_tol * gain
-        if small or steps == max_steps:
-            break
-        beta = _ratio(rz, before)
-        on.redirect(p, z, beta)
-        if remainder is None:
-            q = apply(p)
-        else:
-            on.redirect(q, remainder(z), beta, r)
     return Solution(x, steps, gain, float(np.sqrt(np.max(rz / scale))), small)
+
+
+def _turn(
+    on: Backend,
+    p: Array,
+    q: Array,
+    z: Array,
+    r: Array,
+    beta: Array,
+    apply: Operator,
+    remainder: Operator | None,
+) -> Array:
+    """Set p to z + β p, and return Q p."""
+    on.redirect(p, z, beta)
+    if remainder is None:
+        return apply(p)
+    on.redirect(q, remainder(z), beta, r)
+    return q
 
 
 def _ratio(a: Array, b: Array) -> Array:

@@ -11,6 +11,7 @@ monte_carlo    perturb and solve; for graphs whose factor would fill up, and for
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -273,11 +274,11 @@ def choose_engine(
             'engine="sparse" cannot hold features, which tie all rows: use "auto", "dense" or '
             '"monte_carlo"'
         )
+    exact = partial(_exact_engine, precision, rank, backend, n_samples, analyses)
     if tied and name != "dense":
-        exact = _exact_engine(precision, "row", rank, backend, n_samples, analyses)
         # Features tie all rows: solves are long, and what is learned are sums over all nodes.
         draws = min(max(FEATURE_WORK // features, 2), FEATURE_DRAWS)
-        return MonteCarloEngine(backend, seed, draws, tol=1e-2, n_probes=2, exact=exact)
+        return MonteCarloEngine(backend, seed, draws, tol=1e-2, n_probes=2, exact=exact("row"))
     if not precision.has_edges and not tied:
         return DiagonalEngine(backend)
     if name == "auto" and family != "joint" and precision.n > DENSE_NODES:
@@ -290,12 +291,8 @@ def choose_engine(
         symbolic = analyses.of(precision)
         assert symbolic is not None
         return SparseEngine(symbolic, backend)
-    if name == "auto":
-        engine = _exact_engine(precision, family, rank, backend, n_samples, analyses)
-        if engine is not None:
-            return engine
-    exact = _exact_engine(precision, "row", rank, backend, n_samples, analyses)
-    return MonteCarloEngine(backend, seed, n_samples, exact=exact)
+    engine = exact(family) if name == "auto" else None
+    return engine or MonteCarloEngine(backend, seed, n_samples, exact=exact("row"))
 
 
 def _is_small(n: int, family: str, rank: int, learn: bool) -> bool:
@@ -308,11 +305,11 @@ def _is_small(n: int, family: str, rank: int, learn: bool) -> bool:
 
 def _exact_engine(
     precision: Precision,
-    family: str,
     rank: int,
     backend: Backend,
     n_samples: int,
     analyses: Analyses,
+    family: str,
 ) -> VarianceEngine | None:
     if not precision.has_edges:
         return DiagonalEngine(backend)

@@ -4,6 +4,7 @@ from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import Predictive
 from .posterior import Posterior
 from .side import SidePosterior
+from .simulated import simulated
 from .units import Units
 
-__all__ = ["Distribution", "Posterior", "Predictive", "SidePosterior", "Units"]
+__all__ = ["Distribution", "Posterior", "Predictive", "SidePosterior", "Units", "simulated"]

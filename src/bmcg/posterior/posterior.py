@@ -26,7 +26,6 @@ from ..observations import View
 from .blocks import mean_products, variance_products
 from .newcomers import expected, of_any
 from .side import SidePosterior, bias_precision
-from .simulated import simulated
 from .units import Units
 
 Array = NDArray[np.float64]
@@ -175,26 +174,31 @@ class Posterior:
         _, right = v.covariance.factors_of_variance(v.mean, cols)
         return np.einsum("pr,pr->p", left, right)
 
+    @property
+    def _learned(self) -> tuple[Factors, Factors, KeptDraws | None]:
+        """What products of rows and columns follow from."""
+        return self.rows.factors, self.cols.factors, self.draws
+
     def mean_block(self, rows: Index, cols: Index) -> Array:
         """Means of all pairs of some rows and some columns, shape (n_rows, n_cols).
 
         Before the limits: of many entries at a limit these still tell which is best.
         """
-        y = mean_products(self, rows, cols)
+        y = mean_products(*self._learned, rows, cols)
         if self.likelihood.is_linear:
             return self._in_units(y, cols)
-        variance = variance_products(self, rows, cols)
+        variance = variance_products(*self._learned, rows, cols)
         i, j = (part.ravel() for part in np.meshgrid(rows, cols, indexing="ij"))
         found = self.likelihood.observed(y.ravel(), variance.ravel(), self.noise, self.places(i, j))
         return found.mean.reshape(y.shape)
 
     def variance_block(self, rows: Index, cols: Index, include_noise: bool = False) -> Array:
         """Variances of all pairs of some rows and some columns, shape (n_rows, n_cols)."""
-        y = variance_products(self, rows, cols) + (self.ignorance / self.scale) ** 2
+        y = variance_products(*self._learned, rows, cols) + (self.ignorance / self.scale) ** 2
         if self.likelihood.is_plain:
             y += include_noise / float(self.noise.tau.mean)
             return y * np.asarray(self.places(rows, cols).scale) ** 2
-        mean = mean_products(self, rows, cols).ravel()
+        mean = mean_products(*self._learned, rows, cols).ravel()
         i, j = (part.ravel() for part in np.meshgrid(rows, cols, indexing="ij"))
         ask = self.likelihood.observed if include_noise else self.likelihood.entry
         found = ask(mean, y.ravel(), self.noise, self.places(i, j))
@@ -214,10 +218,6 @@ class Posterior:
             spread = np.sqrt(self.variance_block(rows[at], cols, True))
             out[at] = Predictive(out[at], spread, limits).mean
         return out
-
-    def draw(self, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool) -> Array:
-        """Joint draws of entries from q, shape (n_draws, n_pairs)."""
-        return simulated(self, rows, cols, n_draws, seed, include_noise)
 
     def fold_in(
         self,

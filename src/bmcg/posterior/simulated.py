@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +9,7 @@ from ..likelihoods import Drawn
 from ..likelihoods.predictive import Predictive
 from .draws import Draws, batches
 from .kept import chosen
-
-if TYPE_CHECKING:
-    from .posterior import Posterior
+from .posterior import Posterior
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

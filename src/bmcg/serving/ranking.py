@@ -174,8 +174,7 @@ def best_columns(
     chosen = np.arange(len(posterior.cols.factors.mean)) if candidates is None else candidates
     n = min(n, len(chosen))
     best, where = np.full((len(rows), n), -np.inf), np.full((len(rows), n), -1, dtype=np.intp)
-    if seen is None:
-        seen = Seen(np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
+    seen = seen or Seen(np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
     if candidates is not None:
         seen = seen.among(candidates)
     bounds = np.append(np.arange(0, len(rows), BLOCK_ROWS), len(rows))
