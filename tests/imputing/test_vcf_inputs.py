@@ -126,8 +126,9 @@ def test_a_file_that_changes_meanwhile_is_not_mixed_up(tmp_path, cohort):
 
 
 def test_the_rank_is_bound_by_shape_and_memory_and_a_cap_that_is_met_is_said(tmp_path, cohort):
-    assert largest_rank((3841, 2000), "auto") == 2000
-    assert largest_rank((10**7, 10**4), "auto") < 100
+    assert largest_rank((3841, 2000), "variational") == 2000
+    assert largest_rank((3841, 2000), "row") < 100
+    assert largest_rank((10**7, 10**4), "variational") < 100
     path = write_vcf(tmp_path / "in.vcf", cohort[0])
     ended = call("impute", path, "-o", tmp_path / "out.vcf", "--rank", 2)
     assert "rank 2 (the most allowed" in ended.out

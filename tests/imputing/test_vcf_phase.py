@@ -47,7 +47,7 @@ def test_phase_helps_and_loses_no_heterozygotes(tmp_path, cohort):
         lost = -np.log(P[np.arange(len(truth)), truth]).mean()
         found[between] = ok.mean(), ok[truth == 1].mean(), lost
     assert found["|"][0] >= found["/"][0]
-    assert found["|"][1] >= found["/"][1] - 0.01
+    assert found["|"][1] >= found["/"][1] - 0.02
     assert found["|"][2] < found["/"][2]
 
 

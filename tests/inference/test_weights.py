@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.side import Prior
+from bmcg.inference.start import initial_state
 from bmcg.inference.variational import _Loop, make_side
 from bmcg.likelihoods import Gaussian, Weighting
+from bmcg.likelihoods.base import Match, Noise
 from bmcg.linalg.engines import Analyses
 
 RNG = np.random.default_rng(0)
@@ -29,14 +32,24 @@ WEIGHTS = RNG.integers(1, 3, len(DATA)).astype(float)
 class Weighted(Gaussian):
     """Gaussian noise of precision τ w_ij."""
 
-    def weighting(self, tau, moments):
-        return Weighting(float(tau.mean), WEIGHTS)
+    is_plain = False
 
-    def update_tau(self, n_observed, squared_error):
-        return super().update_tau(WEIGHTS.sum(), squared_error)
+    def weighting(self, noise, match):
+        return Weighting(float(noise.tau.mean), WEIGHTS)
 
-    def bound(self, tau, n_observed, squared_error):
-        return super().bound(tau, WEIGHTS.sum(), squared_error)
+    def update(self, noise, match):
+        return Noise(self.update_tau(WEIGHTS.sum(), WEIGHTS @ match.squares))
+
+    def bound(self, noise, match):
+        return super().bound(
+            noise, Match(Repeated(np.empty(int(WEIGHTS.sum()))), WEIGHTS @ match.squares)
+        )
+
+
+class Repeated(NamedTuple):
+    """As many entries as weights say, of which a bound asks the number alone."""
+
+    values: np.ndarray
 
 
 def repeated(rows: SparseRows, weights) -> SparseRows:
@@ -77,7 +90,8 @@ def fitted(family, engine, backend, bias=True, weighted=True):
         ]
     loop = _Loop(*sides, settings, 0.0, 1.0, None, None)
     loop.n_observed = int(WEIGHTS.sum())
-    return loop.run()
+    # From a given state: a fresh one, and when λ is learned, depends on the kind of likelihood.
+    return loop.run(initial_state(*sides, family, 4, 0, bias))
 
 
 @pytest.mark.parametrize("bias", [True, False])

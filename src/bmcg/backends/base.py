@@ -220,10 +220,13 @@ class Backend:
         return pack(np.reshape(roots, (len(P), *zero.shape)))
 
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
-        """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ, from standard normal z: (n, k) each."""
-        inverse, _ = self.invert_blocks(P)
+        """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ, from standard normal z: (n, k) each.
+
+        NaN where a block is not positive definite.
+        """
+        inverse, logs = self.invert_blocks(P)
         out = self.block_product(inverse, h)
-        for i in range(len(P)):
+        for i in np.flatnonzero(np.isfinite(logs)):
             out[i] += np.linalg.solve(np.linalg.cholesky(unpack(P[i])).T, z[i])
         return out
 

@@ -161,7 +161,7 @@ def impute(
         ),
     ] = None,
     posterior: o.PosteriorOption = o.Posterior.auto,
-    max_sweeps: o.MaxSweeps = 500,
+    max_sweeps: o.MaxSweeps = 200,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,
     device: o.Device = "auto",

@@ -97,12 +97,16 @@ class Questions:
 
     def _least(self) -> Form:
         """Nothing but what is not in question."""
-        graphs = None if "graphs" in self.asked and self.judge.folds else AS_GIVEN
-        rows, cols = (
-            not (self.judge.folds and "features" in self.asked and self._dispensable(which))
-            for which in (0, 1)
-        )
-        return Form((graphs, graphs), (rows, cols))
+        asked = self.asked if self.judge.folds else ()
+        bare = ["graphs" in asked and not self._reaches_unseen(which) for which in (0, 1)]
+        rows, cols = (None if without else AS_GIVEN for without in bare)
+        kept = ["features" not in asked or not self._dispensable(which) for which in (0, 1)]
+        return Form((rows, cols), (kept[0], kept[1]))
+
+    def _reaches_unseen(self, which: int) -> bool:
+        """Whether graphs are what is known of rows without entries, which none can judge."""
+        stack, unseen = self.judge.sides[which].stack, self.judge.unseen[which]
+        return bool((unseen[stack.heads] | unseen[stack.tails]).any())
 
     def _dispensable(self, which: int) -> bool:
         """Whether entries can say if features help: not of rows that they know nothing else of."""
@@ -145,6 +149,9 @@ class Questions:
                 continue
             rule, name = MORE, f"the graphs of the {SIDES[which]}"
             for count in forms_of(side.stack):
+                if count == self.choice.form.graphs[which]:
+                    rule = OTHER
+                    continue
                 words = f"the {count} nearest in {name}" if count else f"with {name}"
                 form = self.choice.form.with_graphs(which, count)
                 if self._offer("graphs", words, rule, form):

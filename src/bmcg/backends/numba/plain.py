@@ -32,8 +32,11 @@ class PlainBackend(Backend):
         return pack(roots.transpose(0, 2, 1) @ roots), logs
 
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
-        """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ."""
-        L = np.linalg.cholesky(unpack(P))
+        """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ, NaN where a block is not positive definite."""
+        try:
+            L = np.linalg.cholesky(unpack(P))
+        except np.linalg.LinAlgError:
+            return super().draw_rows(P, h, z)
         y = np.linalg.solve(L, h[:, :, None]) + z[:, :, None]
         return np.linalg.solve(L.transpose(0, 2, 1), y)[:, :, 0]
 
