@@ -63,3 +63,9 @@ def test_a_changed_basis_has_the_covariances_of_the_product():
     np.testing.assert_allclose(blocks(turned), A.T @ blocks(state.rows) @ A, atol=1e-12)
     log_dets = -np.linalg.slogdet(blocks(turned))[1].sum()
     assert turned.log_det == pytest.approx(log_dets, rel=1e-9)
+
+
+def test_a_state_in_its_best_basis_stays_as_it_is():
+    """Signs too: a solve starts from what the sweep before has left."""
+    state = rotate(start(make_problem(), "row"), PRIOR)
+    np.testing.assert_allclose(best_basis(state.rows, state.cols, 3), np.eye(3), atol=1e-7)

@@ -29,7 +29,9 @@ def best_basis(rows: Factors, cols: Factors, k: int) -> Array:
     R_u = np.linalg.cholesky(rows.energy[:k, :k]).T
     R_v = np.linalg.cholesky(cols.energy[:k, :k]).T
     X, s, _ = np.linalg.svd(R_u @ R_v.T)
-    return np.linalg.solve(R_u, X * np.sqrt(s * np.sqrt(m / n)))
+    A = np.linalg.solve(R_u, X * np.sqrt(s * np.sqrt(m / n)))
+    # A basis has no signs of its own. With those it had, what is kept of one sweep fits the next.
+    return A * np.where(np.diag(A) < 0, -1.0, 1.0)
 
 
 def best_scales(rows: Factors, cols: Factors, k: int) -> Array:
