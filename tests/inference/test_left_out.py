@@ -8,10 +8,12 @@ import pytest
 from bmcg import BMCG, Observations
 from bmcg.backends import NumbaBackend
 from bmcg.estimators.sides import side_spec
+from bmcg.graphs import chain_graph
 from bmcg.inference import left_out
 from bmcg.inference.fit import Settings
 from bmcg.inference.form import Form
 from bmcg.inference.left_out import Judge, Score, make_folds
+from bmcg.inference.variational import run
 
 
 def some_data(m=30, n=20, seed=0, density=0.5):
@@ -79,6 +81,41 @@ def test_the_error_is_that_of_a_fit_without_the_entries():
     model._settings = lambda *rest: settings  # the seed itself, which a random_state hides
     missed = model.fit(fold.kept).predict(fold.rows, fold.cols) - fold.values
     assert np.isclose(found, np.sqrt(np.mean(missed**2)), rtol=1e-6)
+
+
+def judge_of(data, settings):
+    sides = tuple(
+        side_spec(None, None, data, w).to_input(n, None)
+        for w, n in zip(("rows", "cols"), data.shape, strict=True)
+    )
+    return Judge.of(data, sides, settings, NumbaBackend(1), lambda sweep, about: None)
+
+
+def test_a_fit_of_all_entries_starts_where_that_of_nearly_all_has_ended(monkeypatch):
+    data, settings = some_data(60, 40), Settings(family="row", rank=4, bias=True)
+    judge = judge_of(data, settings)
+    assert judge.start(data, settings) is None
+    judge.score(Form(), settings, "")
+    start = judge.start(data, settings)
+    cold, warm = (
+        run(data, *judge.sides, settings, backend=judge.backend, start=s) for s in (None, start)
+    )
+    assert (warm.offset, warm.scale) == (cold.offset, cold.scale)
+    assert len(warm.trace) < len(cold.trace)
+    assert warm.trace[-1] >= cold.trace[-1] - 1e-3 * abs(cold.trace[-1])
+    monkeypatch.setattr(left_out, "MOST_ENTRIES", 100)
+    some = judge_of(data, settings)
+    some.score(Form(), settings, "")
+    assert some.start(data, settings) is None
+
+
+def test_what_is_made_anew_keeps_its_form():
+    data = some_data()
+    side = side_spec(chain_graph(30), "pattern", data, "rows").to_input(30, None)
+    formed, _ = Form((None, None), (False, False)).of((side, side))
+    for made in (formed, formed.of(data), formed.of(data).of(data)):
+        assert made.stack.names == ()
+        assert made.features is None
 
 
 def sensors(seed):

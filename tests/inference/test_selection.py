@@ -16,6 +16,7 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import questions, selection
 from bmcg.inference import variational as running
 from bmcg.inference.fit import Settings, SideInput, Start
+from bmcg.inference.form import Form
 from bmcg.inference.left_out import Judge, Score
 from bmcg.inference.questions import Standing, Trials
 from bmcg.inference.selection import QUESTIONS, settle
@@ -267,6 +268,19 @@ def test_features_answer_to_a_fit_without_them(error, used, monkeypatch):
     )
     sentence = model.graph_weights_["rows"]["features"].sentence
     assert (sentence != "features: not used") == used
+
+
+def test_the_whole_model_is_tried_once_for_all_questions(monkeypatch):
+    data, tried = ratings(0, rank=2), []
+
+    def score(judge, form, asked, name):
+        tried.append(form == Form() and asked.rank > 0)
+        return Score(np.ones(50) if tried[-1] else np.full(50, 4.0), False)
+
+    monkeypatch.setattr(Judge, "score", score)
+    F = np.random.default_rng(0).normal(size=(60, 3))
+    BMCG(posterior="variational", random_state=0, n_jobs=1, tol=1e-3).fit(data, row_features=F)
+    assert tried == [True, False, False]
 
 
 def test_features_that_are_all_one_knows_of_a_row_stay():

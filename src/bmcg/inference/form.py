@@ -47,6 +47,10 @@ class Form:
 
 
 def _formed(side: SideInput, graphs: int | None, features: bool) -> SideInput:
+    remake = side.remake
+    if remake is not None:
+        # What is made anew of other observations keeps the form.
+        side = replace(side, remake=lambda seen: _formed(remake(seen), graphs, features))
     if graphs is None and side.stack.names:
         none = np.empty(0, dtype=np.int32)
         bare = GraphStack(side.stack.n, none, none, np.empty((0, 0)), ())

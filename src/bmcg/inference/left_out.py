@@ -17,7 +17,7 @@ from ..likelihoods.predictive import NO_LIMITS, Limits, Predictive
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .design import entry_moments
-from .fit import Fit, Progress, Settings
+from .fit import Fit, Progress, Settings, Start
 from .form import Form, Sides
 from .sampled import run_sampled
 from .side import Strengths
@@ -239,6 +239,8 @@ class Judge:
         Made so far.
     asking : str
         Which question this is of how many, for the user.
+    latest : Fit or None
+        The last variational trial.
     """
 
     folds: list[Fold]
@@ -252,6 +254,7 @@ class Judge:
     sweeps: int = 0
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
     asking: str = ""
+    latest: Fit | None = None
 
     @classmethod
     def of(
@@ -268,6 +271,19 @@ class Judge:
         rows, cols = (np.diff(view.indptr) == 0 for view in views)
         folds, n = make_folds(observations, settings.seed), len(observations)
         return cls(folds, sides, backend, show, (rows, cols), n, settings.draws, **rest)
+
+    def start(self, observations: Observations, settings: Settings) -> Start | None:
+        """Where a variational fit of all entries may start: where that of nearly all ended.
+
+        None where that saw some rows alone, or where entries have weights of their own.
+        """
+        likelihood, fit = settings.prior.likelihood, self.latest
+        nearly = bool(self.folds) and len(self.folds[-1].kept) > 0.8 * self.n_entries
+        if fit is None or not nearly or not likelihood.is_plain:
+            return None
+        # A start may be off by what the units of so many entries differ.
+        units = likelihood.units(observations.values, bool(settings.bias))
+        return Start(fit.state, *units, (fit.rows.strengths, fit.cols.strengths))
 
     def scored(self, choice: Choice, name: str) -> Choice:
         """The choice with its left-out errors."""
@@ -309,7 +325,7 @@ class Judge:
             "analyses": self.analyses,
         }
         if not settings.draws:
-            fit = run(fold.kept, *sides, settings, **options)
+            fit = self.latest = run(fold.kept, *sides, settings, **options)
         else:
             # Strengths learned by one trial are where the next one with the same ties starts.
             shared = ties(sides, settings)

@@ -20,7 +20,7 @@ from ..observations import Observations
 from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .form import Form
-from .left_out import LEAST_ENTRIES, LESS, Judge
+from .left_out import LEAST_ENTRIES, LESS, Judge, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -76,6 +76,8 @@ class Trials:
         Made so far.
     asking : str
         Which question this is of how many, for the user.
+    whole : Score or None
+        How well the model as it was asked for predicts left-out entries, once that was tried.
     """
 
     observations: Observations
@@ -84,6 +86,7 @@ class Trials:
     analyses: Analyses = field(default_factory=Analyses)
     sweeps: int = 0
     asking: str = ""
+    whole: Score | None = None
 
     def fit(
         self,
@@ -276,7 +279,9 @@ def _judged(
     if not judge.folds:
         rule = f"because fewer than {LEAST_ENTRIES} entries say nothing"
         return standing, (clock.verdict(question, name, False, rule, np.nan, np.nan),)
-    full = judge.score(Form(), standing.settings, standing.name)
+    if trials.whole is None:
+        trials.whole = judge.score(Form(), standing.settings, standing.name)
+    full = trials.whole
     less = judge.score(form, settings, name)
     trials.sweeps += judge.sweeps
     enough = less.replaces(full, LESS)

@@ -18,9 +18,9 @@ from ..backends import Backend
 from ..likelihoods import WeakZero
 from ..linalg.engines import Analyses
 from ..observations import Observations
-from .fit import Fit, Progress, Settings
+from .fit import Fit, Progress, Settings, Start
 from .form import Form
-from .left_out import LEAST_ENTRIES, Choice, Judge, ties
+from .left_out import LEAST_ENTRIES, Choice, Judge, Score, ties
 from .place import ChainPlace
 from .questions import (
     WHOLE,
@@ -89,6 +89,8 @@ def select(
     keep: Keep | None = None,
     resume: Place | None = None,
     analyses: Analyses | None = None,
+    start: Start | None = None,
+    whole: Score | None = None,
 ) -> tuple[Fit, Selection]:
     """Fit, with all questions asked.
 
@@ -103,11 +105,13 @@ def select(
         Tells the user of the sweeps of a trial.
     asked : collection of str
         Names of the questions that are asked.
-    callback, keep, resume, analyses
+    callback, keep, resume, analyses, start
         Of the fit itself, as in `run`.
+    whole : Score, optional
+        How well these settings predict left-out entries, where that is known.
     """
     options: dict[str, Any] = {"backend": backend, "callback": callback}
-    trials = Trials(observations, backend, show, analyses or Analyses())
+    trials = Trials(observations, backend, show, analyses or Analyses(), whole=whole)
     if isinstance(settings.prior.likelihood, WeakZero):
         options |= {"keep": keep, "resume": resume}
         return _select_lists(trials, sides, settings, asked, options)
@@ -126,7 +130,7 @@ def select(
     if standing.settings.bias is None:
         standing = replace(standing, settings=replace(standing.settings, bias=True))
     options |= {"keep": keep, "resume": resume, "analyses": trials.analyses}
-    fit = run(observations, *sides, standing.settings, **options)
+    fit = run(observations, *sides, standing.settings, start=start, **options)
     return settle(trials, replace(standing, fit=fit), asked, tuple(verdicts))
 
 
@@ -195,7 +199,11 @@ def _select_drawn(
         fit = run_sampled(observations, *chosen, choice.settings, strengths=strengths, **options)
         selection = Selection(WHOLE, tuple(verdicts))
     else:
-        # A variational fit asks its own questions of what has been chosen.
+        # A variational fit asks its own questions of what has been chosen, and begins where the
+        # trial that spoke for it has ended.
+        if resume is None:
+            options |= {"whole": choice.score}
+            options |= {"start": judge.start(observations, choice.settings)}
         inner = select(observations, chosen, choice.settings, show=show, asked=asked, **options)
         fit, selection = inner[0], Selection(inner[1].holds, (*verdicts, *inner[1].verdicts))
     if fit.snapshot is not None:
