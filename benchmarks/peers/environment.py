@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -43,13 +44,15 @@ exec cc "$@" $lean
 TIMEOUT = 1200
 
 
-def environment(again: bool = False) -> dict[str, str]:
+def environment(again: bool = False, only: Collection[str] = PACKAGES) -> dict[str, str]:
     """Install what is missing; a package that cannot be installed gets its reason.
 
     Parameters
     ----------
     again : bool
         Also retry what failed before.
+    only : collection of str
+        Packages that are wanted.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def environment(again: bool = False) -> dict[str, str]:
     state: dict[str, str] = {}
     if INSTALLED.exists():
         state = json.loads(INSTALLED.read_text(encoding="utf-8"))
-    wanted = [name for name in PACKAGES if name not in state or (again and state[name])]
+    wanted = [name for name in only if name not in state or (again and state[name])]
     if not wanted:
         return state
     if not PYTHON.exists():

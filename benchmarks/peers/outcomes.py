@@ -21,12 +21,16 @@ ABSENT = "not installed: "
 
 @dataclass(frozen=True)
 class Outcome:
-    """One method on one split: the error after each step, seconds of each, seconds in all."""
+    """One method on one split: the error after each step, seconds of each, seconds in all.
+
+    `processor` are those of the processor, where they are known.
+    """
 
     method: str
     errors: list[float]
     seconds: list[float]
     total: float
+    processor: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "errors", [round(float(one), 6) for one in self.errors])

@@ -1,4 +1,4 @@
-"""Speed of the engine: the start, kernels, time to accuracy, scaling, variances, storage.
+"""Speed: the start, kernels, time to accuracy, scaling, variances, whole fits beside others.
 
     BMCG_DATA=/path/to/data python -m benchmarks.speed
     BMCG_DATA=/path/to/data python -m benchmarks.speed kernels scaling
@@ -26,6 +26,8 @@ PARTS = {
     "variances": "Variances of a large graph",
     "storage": "Moments in single precision",
     "dense": "Tables and chains",
+    "features": "Graphs and the pattern as features",
+    "pictures": "Pictures",
 }
 PAGE = ROOT / "docs" / "results" / "speed.md"
 HEAD = """# Speed
