@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
 from bmcg.inference.draws import Draws
-from bmcg.inference.left_out import BATCHES, Judge, Score, believable, chain_error
+from bmcg.inference.fit import Settings
+from bmcg.inference.form import Form
+from bmcg.inference.left_out import BATCHES, Choice, Judge, Score, believable, chain_error
+from bmcg.inference.sampled_questions import _after
 
 
 def planted(seed=0, m=40, n=30, noise=0.3, density=0.5, rank=2):
@@ -255,3 +259,32 @@ def test_a_level_far_from_zero_is_no_reason_to_do_without_biases():
     assert model.row_bias_.any()
     error = np.sqrt(np.mean((model.predict(i, j) - 1e8 - X[i, j]) ** 2))
     assert error < 0.6
+
+
+@pytest.mark.parametrize(("more", "found"), [(0.5, "sampled"), (0.95, "column")])
+def test_a_chain_may_have_more_components_before_a_close_race_is_decided(more, found, monkeypatch):
+    """The variational fit is a little ahead of the first chain; a longer one may overtake it."""
+    _, X, seen = planted(m=60, n=40)
+
+    def score(judge, form, settings, name):
+        if not settings.draws:
+            return Score(np.tile([0.7, 1.1], 25), False)
+        return Score(np.full(50, more if settings.rank > 16 else 0.95), False)
+
+    monkeypatch.setattr(Judge, "score", score)
+    model = BMCG(max_sweeps=5, tol=1e-2, random_state=0, n_jobs=1)
+    model.fit(np.where(seen, X, np.nan))
+    assert model.posterior_ == found
+    record = [v for v in model.selection_.verdicts if v.question == "posterior"]
+    assert [v.taken for v in record] == [found != "sampled"]
+    assert np.isclose(record[0].standing, np.sqrt(more))
+
+
+def test_features_that_beat_a_chain_without_them_are_not_asked_again():
+    far, near = np.full(50, 2.0), np.tile([0.0, 2.1], 25)
+    drawn = Choice(Form(features=(False, False)), Settings(draws=3), Score(far, False))
+    for losses, answered in ((np.ones(50), ("features",)), (near + 0.9, ())):
+        rival = Choice(Form(), Settings(), Score(losses, False))
+        assert _after(rival, drawn).answered == answered
+    bare = replace(drawn, form=Form())
+    assert _after(Choice(Form(), Settings(), Score(np.ones(50), False)), bare).answered == ()

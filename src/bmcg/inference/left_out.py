@@ -37,6 +37,8 @@ MOST_ENTRIES = 200_000
 LEAST_ENTRIES = 40
 # Parts of a chain whose means tell how far its mean is off.
 BATCHES = 5
+# Standard errors of a gain that leave no doubt.
+CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the
 # standard error, because it knows more; or be as good, because it knows less.
 OTHER, MORE, LESS = 0, 1, -1
@@ -158,6 +160,11 @@ class Score(NamedTuple):
         gain = self.losses - other.losses
         return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
 
+    def trails(self, other: Score) -> bool:
+        """Whether the other's gain is beyond doubt."""
+        gain = self.losses - other.losses
+        return bool(gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(len(gain)))
+
     def replaces(self, standing: Score, rule: int) -> bool:
         """Whether it does for its model to take the place of the one that stands."""
         if rule == MORE:
@@ -185,11 +192,14 @@ class Choice:
     settings : Settings
     score : Score or None
         None before it was tried.
+    answered : tuple of str
+        Questions that a variational fit need not ask again.
     """
 
     form: Form
     settings: Settings
     score: Score | None = None
+    answered: tuple[str, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """For a checkpoint."""
@@ -201,6 +211,7 @@ class Choice:
             "bias": settings.bias,
             "drawn": settings.draws > 0,
             "clipped": self.clipped,
+            "answered": list(self.answered),
         }
 
     @classmethod
@@ -209,7 +220,8 @@ class Choice:
         form = Form(tuple(parts["graphs"]), tuple(parts["features"]))
         draws = settings.draws if parts["drawn"] else 0
         chosen = replace(settings, rank=parts["rank"], bias=parts["bias"], draws=draws)
-        return cls(form, chosen, Score(np.empty(0), parts["clipped"]))
+        score = Score(np.empty(0), parts["clipped"])
+        return cls(form, chosen, score, tuple(parts.get("answered", ())))
 
     @property
     def clipped(self) -> bool:

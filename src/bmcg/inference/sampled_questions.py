@@ -2,8 +2,8 @@
 
 It begins with some components and biases, and nothing that is known besides the entries. Do the
 graphs of a side help, and in which form; do features? Each has to show, by more than the standard
-error of its gain, so that knowing more never costs. Then whether biases are needed and how many
-components are, and at last whether a variational posterior predicts better.
+error of its gain, so that knowing more never costs. Then whether biases are needed, whether a
+variational posterior predicts better, and how many components a chain needs.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Questions:
         self.judge, self.settings, self.asked = judge, settings, asked
         self.variational = variational
         self.verdicts = list[Verdict]()
+        self.rival: tuple[Choice, Verdict] | None = None
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
         trial = replace(
             settings,
@@ -86,14 +87,15 @@ class Questions:
             "graphs": (self._ask_graphs, any(side.stack.names for side in sides)),
             "features": (self._ask_features, any(side.features is not None for side in sides)),
             "biases": (self._ask_biases, self.settings.bias is None),
-            "components": (self._ask_components, True),
             "posterior": (self._ask_posterior, variational is not None),
+            "components": (self._ask_components, True),
         }
         due = {name: ask for name, (ask, is_due) in questions.items() if is_due}
         due = {name: ask for name, ask in due.items() if name in self.asked}
         for number, (name, ask) in enumerate(due.items(), 1):
             self.judge.asking = f"question {number} of {len(due)}, {name}: "
             ask()
+        self._meet_rival()
 
     def _least(self) -> Form:
         """Nothing but what is not in question."""
@@ -127,6 +129,9 @@ class Questions:
 
     def _ask_components(self) -> None:
         """How many: twice as many while that helps, else half as many; or none."""
+        if not self.choice.settings.draws:
+            # A variational fit finds their number by itself.
+            return
         first = rank = self.choice.settings.rank
         while rank < self.settings.rank:
             rank = min(2 * rank, self.settings.rank)
@@ -178,11 +183,47 @@ class Questions:
         self._offer("biases", "without biases", OTHER, bias=False)
 
     def _ask_posterior(self) -> None:
-        """Whether a variational posterior, with all features, predicts better."""
-        settings = self.variational
+        """Whether a variational posterior, with all features, predicts better.
+
+        A chain that clearly loses to a fit with no more components than it has does not lose for
+        want of components. Else it may have more of them before this is decided.
+        """
+        settings, drawn = self.variational, self.choice
         assert settings is not None
-        form = replace(self.choice.form, features=(True, True))
-        other = Choice(form, replace(settings, bias=self.choice.settings.bias))
+        assert drawn.score is not None
+        form = replace(drawn.form, features=(True, True))
+        other = Choice(form, replace(settings, bias=drawn.settings.bias))
         words = f"a variational posterior ({settings.family})"
-        self.choice, verdict = weigh(self.judge, self.choice, other, "posterior", words, OTHER)
+        self.choice, verdict = weigh(self.judge, drawn, other, "posterior", words, OTHER)
+        if verdict.taken:
+            assert self.choice.score is not None
+            found = self.judge.latest
+            few = found is not None and found.state.rank <= drawn.settings.rank
+            if not (few and drawn.score.trails(self.choice.score)):
+                self.rival, self.choice = (self.choice, verdict), drawn
+                return
+            self.choice = _after(self.choice, drawn)
         self.verdicts.append(verdict)
+
+    def _meet_rival(self) -> None:
+        """The variational fit that was ahead, against the chain as it is in the end."""
+        if self.rival is None:
+            return
+        (rival, verdict), drawn = self.rival, self.choice
+        assert rival.score is not None
+        assert drawn.score is not None
+        taken = rival.score.replaces(drawn.score, OTHER)
+        self.verdicts.append(verdict._replace(taken=taken, standing=drawn.score.error))
+        self.choice = _after(rival, drawn) if taken else drawn
+
+
+def _after(rival: Choice, drawn: Choice) -> Choice:
+    """A variational fit that has taken the place of a chain, and what that has answered.
+
+    Where a chain without features falls behind by more than the standard error, features have
+    shown: the fit need not answer to another model without them.
+    """
+    assert rival.score is not None
+    assert drawn.score is not None
+    shown = not any(drawn.form.features) and not drawn.score.is_as_good_as(rival.score)
+    return replace(rival, answered=("features",)) if shown else rival

@@ -204,7 +204,8 @@ def _select_drawn(
         if resume is None:
             options |= {"whole": choice.score}
             options |= {"start": judge.start(observations, choice.settings)}
-        inner = select(observations, chosen, choice.settings, show=show, asked=asked, **options)
+        left = [name for name in asked if name not in choice.answered]
+        inner = select(observations, chosen, choice.settings, show=show, asked=left, **options)
         fit, selection = inner[0], Selection(inner[1].holds, (*verdicts, *inner[1].verdicts))
     if fit.snapshot is not None:
         fit = replace(fit, snapshot=replace(fit.snapshot, answers=answers))
