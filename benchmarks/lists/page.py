@@ -27,7 +27,7 @@ def page(kept: dict[str, Any]) -> str:
         "What somebody chose, and whether a list of ten or twenty holds what was held out. Other "
         "methods have six settings each, of which the best on a validation split (a fifth of each "
         "row's training entries) by NDCG@10 is fitted again on all; nothing is chosen for us: "
-        "weights and components are learned by the fit itself, from at most 50,000 training "
+        "weights and components are learned by the fit itself, from at most 100,000 training "
         "entries, and its chain goes on for 60 sweeps after the burn-in on every set. Means over "
         "the rows that have something held out; what was learned from is left out of the lists. "
         "One thread; seconds of one fit, and of all that it took to choose.",

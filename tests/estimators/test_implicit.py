@@ -181,3 +181,21 @@ def test_it_stands_beside_other_methods_in_an_evaluation():
         )
     assert found["weak"]["ndcg"] > found["values"]["ndcg"]
     assert np.isnan(found["weak"]["rmse"])
+
+
+def test_the_fit_goes_on_where_the_trials_have_ended():
+    from bmcg.backends import NumbaBackend
+    from bmcg.inference.fit import Settings
+    from bmcg.inference.weak_zeros import learn_weights
+
+    seen, _ = shop()
+    learned = learn_weights(seen, Settings(rank=4, draws=1), NumbaBackend(1), lambda *_: None)
+    assert learned.start is not None
+    state = learned.start.state
+    # λ is in the units of an identity prior: what columns have, they have by it.
+    spread = (state.cols.mean**2).mean(axis=0) * state.lam.mean
+    assert 0.05 < spread.max() < 20.0
+    # Columns of a kind are already alike, without a sweep over all rows.
+    C = np.corrcoef(state.cols.mean)
+    same = (np.arange(N)[:, None] - np.arange(N)) % KINDS == 0
+    assert C[same].mean() > C[~same].mean() + 0.3

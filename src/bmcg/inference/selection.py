@@ -147,18 +147,19 @@ def _select_lists(
     of left-out entries would say nothing, because all of them are ones.
     """
     observations = trials.observations
-    likelihood, rank, tried = learn_weights(observations, settings, trials.backend, trials.show)
+    learned = learn_weights(observations, settings, trials.backend, trials.show)
     settings = replace(
         settings,
-        rank=rank,
-        first_rank=rank,
+        rank=learned.rank,
+        first_rank=learned.rank,
         bias=bool(settings.bias),
-        prior=replace(settings.prior, likelihood=likelihood),
+        prior=replace(settings.prior, likelihood=learned.likelihood),
     )
-    verdicts, analyses = tuple(tried), trials.analyses
+    verdicts, analyses = tuple(learned.verdicts), trials.analyses
     if settings.draws:
         usual = {name: options[name] for name in ("backend", "callback")}
-        fit = run_sampled(observations, *sides, settings, **usual, analyses=analyses)
+        usual |= {"analyses": analyses, "start": learned.start}
+        fit = run_sampled(observations, *sides, settings, **usual)
         return fit, Selection(WHOLE, verdicts)
     fit = run(observations, *sides, settings, **options, analyses=analyses)
     standing = Standing(sides, settings, fit)
