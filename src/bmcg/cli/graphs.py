@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..graphs import edge_graph
 from ..observations.frames import numeric
 from ..observations.labels import Labels
+from .matrices import read_market, read_npz
 from .names import label_column, like_known
-from .outcome import STANDARD, UserError, check_input
+from .outcome import STANDARD, UserError, check_input, short
 from .tables import PLAIN, Dialect, column_names, read_table, table_kind
 
 # In the place of a file: graphs are built from the data.
@@ -70,7 +69,7 @@ class GraphFile:
                     f"{self.option}: {self.path} has shape {self.matrix.shape}, but the data has "
                     f"{n_nodes} nodes on that side; an edge list may name the nodes instead"
                 )
-            return self.matrix
+            return sp.csr_array(self.matrix)
         first, second = (like_known(end, labels) for end in self.ends)
         columns = {"first": first.tolist(), "second": second.tolist()}
         if self.weights is not None:
@@ -140,11 +139,10 @@ def read_links(model: Any, path: Path, side: str, dialect: Dialect = PLAIN) -> p
 
 def _read_matrix(path: Path, option: str) -> Any:
     try:
-        if path.suffix.lower() == ".npz":
-            return sp.csr_array(sp.load_npz(path))
-        return sp.csr_array(scipy.io.mmread(path))
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{option}: {path} holds no sparse matrix: {error}") from None
+        return read_npz(path) if path.suffix.lower() == ".npz" else read_market(path)
+    # What a broken file raises depends on where it is broken, and on versions.
+    except Exception as error:
+        raise UserError(f"{option}: {path} holds no sparse matrix: {short(error)}") from None
 
 
 def _read_edges(path: Path, option: str, labels: Labels | None, dialect: Dialect) -> GraphFile:
@@ -155,6 +153,8 @@ def _read_edges(path: Path, option: str, labels: Labels | None, dialect: Dialect
             "and, where edges have weights, a third"
         )
     header = table_kind(path, dialect=dialect) == ".parquet" or not _is_edge(names, labels)
+    if header and len(set(names)) < len(names):
+        raise UserError(f"{option}: {path} has more than one column {names[0]!r}; rename one")
     if not header:
         names = [f"f{i}" for i in range(len(names))]
     table = read_table(path, tuple(names[:2]), header=header, dialect=dialect)

@@ -115,6 +115,12 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
+def short(error: BaseException, most: int = 300) -> str:
+    """The message of a library below, which may quote half a file, on one line of some length."""
+    text = one_line(error)
+    return text if len(text) <= most else f"{text[:most]} ..."
+
+
 @contextmanager
 def options_named() -> Iterator[None]:
     """Advice of the library on edges and features, in the words of the command line."""

@@ -14,11 +14,13 @@ import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
 from ..files.storage import write_atomically
-from .outcome import STANDARD, UserError, check_input, check_output, wrote
+from .outcome import STANDARD, UserError, check_input, check_output, short, wrote
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 PARQUET = (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".zst")
+# What Arrow raises of broken files; names of columns that are not UTF-8 are found by Python.
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
@@ -126,8 +128,8 @@ def read_table(
             parse_options=csv.ParseOptions(delimiter=dialect.of(kind)),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(labels, pa.string())),
         )
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"cannot read {path} as a {kind[1:]} table: {error}") from None
+    except UNREADABLE as error:
+        raise UserError(f"cannot read {path} as a {kind[1:]} table: {short(error)}") from None
 
 
 def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
@@ -139,8 +141,8 @@ def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
         options = csv.ParseOptions(delimiter=dialect.of(kind))
         with csv.open_csv(_source(path), parse_options=options) as reader:
             return list(reader.schema.names)
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"cannot read {path} as a {kind[1:]} table: {error}") from None
+    except UNREADABLE as error:
+        raise UserError(f"cannot read {path} as a {kind[1:]} table: {short(error)}") from None
 
 
 def require_columns(path: Path, names: list[str], wanted: dict[str, str]) -> None:

@@ -180,11 +180,17 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[P
             "remove the checkpoint and fit from the beginning"
         )
     place: Place
-    if MARK in arrays:
-        place = chain_place(arrays)
-    else:
-        place = from_arrays(arrays, identity.settings["posterior"])
-    return replace(place, answers=header.get("answers")), int(header["seed"])
+    try:
+        if MARK in arrays:
+            place = chain_place(arrays)
+        else:
+            place = from_arrays(arrays, identity.settings["posterior"])
+        return replace(place, answers=header.get("answers")), int(header["seed"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} is not a complete checkpoint ({type(error).__name__}: {error}); "
+            f"{CHECKPOINT.broken}"
+        ) from None
 
 
 def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]:

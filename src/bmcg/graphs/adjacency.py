@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..caller import user_level
+from ..observations.entries import LARGEST, check_places
 from ..observations.frames import eager, is_frame, numeric
 from ..observations.joining import holds, match
 from ..observations.labels import Labels, as_label_array
@@ -57,6 +58,7 @@ def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str)
 def _checked(A: Any, argument: str) -> sp.csr_array:
     if A.dtype.kind not in "buif":
         raise ValueError(f"{argument}: weights must be real numbers, not {A.dtype}")
+    check_places(A, argument)
     A = sp.csr_array(A, dtype=np.float64, copy=True)
     A.sum_duplicates()
     if not np.isfinite(A.data).all():
@@ -67,6 +69,11 @@ def _checked(A: Any, argument: str) -> sp.csr_array:
         raise ValueError(
             f"{argument}: weights must not be negative, found {_first(A, A.data < 0)}; "
             "a graph says which nodes are alike"
+        )
+    if A.nnz and A.data.max() > LARGEST:
+        raise ValueError(
+            f"{argument}: weights must not be above {LARGEST:g}, found "
+            f"{_first(A, A.data > LARGEST)}; divide all of them by one number"
         )
     A.setdiag(0.0)
     A.eliminate_zeros()

@@ -51,7 +51,7 @@ class ParquetSource:
         numerals = numerals or Numerals()
         try:
             table = parquet.read_table(path)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read {path} as a Parquet table: {error}") from None
         layout.check(path, table.column_names)
         layout = _with_index(table, layout)

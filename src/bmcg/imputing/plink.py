@@ -162,7 +162,7 @@ class PlinkSource:
         header += [*FIELDS.values(), *INFO.values(), PROVISIONAL]
         fixed = ["CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"]
         header.append("#" + "\t".join([*fixed, *self.col_names]))
-        yield from (line.encode() for line in header)
+        yield from (line.encode("utf-8", "surrogateescape") for line in header)
         starts = np.searchsorted(filled.rows, np.arange(len(self.sites) + 1))
         texts = [":".join(parts) for parts in zip(*filled.texts(), strict=True)]
         haploid = _haploid(self.sites, self.samples)
@@ -181,7 +181,7 @@ class PlinkSource:
         # A zero is an allele that was never seen.
         alternative, reference = (".", first)[first != "0"], ("N", second)[second != "0"]
         start = [chromosome, position, name, reference, alternative, ".", ".", ";".join(info)]
-        return "\t".join([*start, "GT:DS:GP", *calls]).encode()
+        return "\t".join([*start, "GT:DS:GP", *calls]).encode("utf-8", "surrogateescape")
 
 
 _PAIR = np.array(["1/1:2", "./.", "0/1:1", "0/0:0"], dtype=object)
@@ -230,7 +230,12 @@ def _names(path: Path, samples: list[list[str]]) -> NDArray[Any]:
 def _fields(path: Path, n_fields: int) -> list[list[str]]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, which belongs to the .bed file")
-    lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+    # Bytes that are not UTF-8 pass through unchanged.
+    lines = [
+        [part.decode("utf-8", "surrogateescape") for part in line.split()]
+        for line in path.read_bytes().splitlines()
+        if line.strip()
+    ]
     for number, line in enumerate(lines, start=1):
         if len(line) != n_fields:
             raise ValueError(f"{path}: line {number} has {len(line)} fields, expected {n_fields}")

@@ -47,8 +47,11 @@ class TextTable:
         path : Path
         delimiter : str
         """
-        with pa.input_stream(str(path), compression="detect") as stream:
-            text = stream.read()
+        try:
+            with pa.input_stream(str(path), compression="detect") as stream:
+                text = stream.read()
+        except OSError as error:
+            raise ValueError(f"{path} is not a complete compressed file: {error}") from None
         if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise ValueError(f"{path} is written in UTF-16: save it as UTF-8")
         starts, ends, counts = find_cells(text, delimiter)

@@ -327,11 +327,21 @@ def _aggregate(x: NDArray[np.float64], starts: NDArray[np.intp], how: str) -> ND
     return total if how == "sum" else total / (stops - starts)
 
 
+def check_places(X: Any, argument: str) -> None:
+    """Raise where a sparse matrix has entries outside of it: compiled code would follow them."""
+    if X.format in ("csr", "csc", "bsr"):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"{argument} is not a whole sparse matrix: {error}") from None
+
+
 def _from_sparse(X: Any) -> Observations:
     if len(X.shape) != 2:
         raise ValueError(f"X must be a matrix, got a sparse array of shape {X.shape}")
     if X.nnz == 0:
         raise ValueError("X stores no entries: there are no observations, nothing can be learned")
+    check_places(X, "X")
     coo = sp.coo_array(X)
     data = numeric(coo.data, "X")
     bad = ~np.isfinite(data)

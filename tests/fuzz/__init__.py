@@ -1,0 +1,1 @@
+"""Attacks: broken files and odd arguments, drawn at random, each with a verdict."""
