@@ -273,9 +273,10 @@ class MatrixCompleter(BaseEstimator):
         model.frame_backend_ = header["frame_backend"]
         for side, word in (("row", "row"), ("col", "column")):
             stored = arrays.pop(f"{side}_labels", None)
-            setattr(
-                model, f"{side}_labels_", None if stored is None else Labels.decode(stored, word)
-            )
+            labels = None if stored is None else Labels.decode(stored, word)
+            if labels is not None and len(labels) != model.shape_[side == "col"]:
+                raise ValueError(f"{len(labels)} {word} labels for a shape of {model.shape_}")
+            setattr(model, f"{side}_labels_", labels)
         model.fitted_ = cls._fitted_type.from_arrays(arrays)
         return model
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from ..base import MatrixCompleter
 from ..baselines import METHODS
+from .schema import check_model
 from .storage import ModelFileError, read_model
 
 
@@ -23,9 +26,15 @@ def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
     arrays, header = read_model(path)
     by_name = {method.__name__: method for method in METHODS.values()}
     name = header.get("method")
-    if name not in by_name:
-        raise ModelFileError(f"{path} holds a model of unknown method {name!r}")
+    if not isinstance(name, str) or name not in by_name:
+        raise ModelFileError(f"{path} holds a model of unknown method {str(name)[:60]!r}")
     try:
-        return by_name[name]._from_state(arrays, header)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} is not a complete {name} model: {error}") from None
+        check_model(arrays, header["shape"])
+        model = by_name[name]._from_state(arrays, header)
+        # One answer is asked for: what fits together may still not be a model.
+        model._mean(np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))
+    # What a stranger's file runs into depends on what was done to it.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        said = str(error)[:300]
+        raise ModelFileError(f"{path} is not a complete {name} model: {said}") from None
+    return model

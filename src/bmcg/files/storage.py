@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,8 +133,10 @@ def write_tensors(
     kind: Kind,
 ) -> None:
     """Write arrays and a JSON header to one safetensors file of some kind."""
-    metadata = {"format": kind.format, "version": str(kind.version), "header": json.dumps(header)}
     tensors = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    text = json.dumps(header)
+    metadata = {"format": kind.format, "version": str(kind.version), "header": text}
+    metadata["sum"] = _checksum(tensors, text)
     save_file(tensors, path, metadata=metadata)
 
 
@@ -162,12 +165,35 @@ def read_tensors(
             metadata = file.metadata() or {}
             _check_format(name, metadata, kind)
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        header = json.loads(metadata["header"])
-    except (SafetensorError, json.JSONDecodeError) as error:
+        # Files of earlier versions have no sum.
+        if metadata.get("sum", None) not in (None, _checksum(arrays, metadata["header"])):
+            raise ValueError("its contents were changed after they were written")
+        header = _header(metadata["header"])
+    # What a broken file raises depends on where it is broken, and on versions.
+    except (SafetensorError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        if isinstance(error, kind.error):
+            raise
         raise kind.error(
             f"{name} is not a complete {kind.word} file ({error}); {kind.broken}"
         ) from None
     return arrays, header
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
+    """Of all that a file holds: bits that rot are found, not predicted from."""
+    total = zlib.crc32(header.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total = zlib.crc32(f"{name}{array.dtype.str}{array.shape}".encode(), total)
+        total = zlib.crc32(array.reshape(-1).view(np.uint8), total)
+    return f"{total:08x}"
+
+
+def _header(text: str) -> dict[str, Any]:
+    header = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no object")
+    return header
 
 
 def _check_format(name: Path, metadata: Mapping[str, str], kind: Kind) -> None:

@@ -132,7 +132,10 @@ class Labels:
             # JSON knows no tuples, the labels of a hierarchical index.
             items = [tuple(item) if isinstance(item, list) else item for item in items]
             return cls(_objects(items), side, stored["name"])
-        return cls(np.asarray(items, dtype=stored["dtype"]), side, stored["name"])
+        kind = np.dtype(stored["dtype"])
+        if kind.kind not in "iufM" or kind.itemsize > 8:
+            raise ValueError(f"{side} labels of type {kind}")
+        return cls(np.asarray(items, dtype=kind), side, stored["name"])
 
 
 def as_label_array(names: Any) -> NDArray[Any]:
