@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 # What has broken readers before: signs of every format, numbers at every limit.
-TOKENS: tuple[bytes, ...] = tuple(
-    token.encode()
-    for token in (
-        "", "0", "-0", "-1", "1e308", "1e309", "-1e400", "1e-320", "nan", "NaN", "inf", "-inf", "NA", "null",
-        "true", "yes", "9223372036854775807", "9223372036854775808", "2147483648", "-2147483649",
-        "0.1.2", "1,5", "1_000", "0x10", "1e", "١٢", "=1+1", '"', '""', '"a', "\t", ",", ";", "|",
-        " ", "\n", "\r", "\r\n", "\n\n", "#", "##", "\x00", "\ufeff", "é", "\U0001f600", "a" * 300,
-        "./.", ".", "0|1", "1/1/1", "0/2", ":", "..", "/", "../../x", "user", "item", "rating",
-        "{", "}", "[", "]", "[[[[", ":1e999", '{"a":', "-", "+",
-    )
-) + (b"\xff\xfe", b"\xfe\xff", b"\xc3", b"\xff" * 8, b"\x00" * 8, b"\x7f" * 4, b"\x1f\x8b")  # fmt: skip
+WORDS = (
+    "", "0", "-0", "-1", "1e308", "1e309", "-1e400", "1e-320", "nan", "NaN", "inf", "-inf",
+    "NA", "null", "true", "yes", "9223372036854775807", "9223372036854775808", "2147483648",
+    "0.1.2", "1,5", "1_000", "0x10", "1e", "١٢", "=1+1", '"', '""', '"a', "\t", ",", ";", "|",
+    " ", "\n", "\r", "\r\n", "\n\n", "#", "##", "\x00", "\ufeff", "é", "\U0001f600", "a" * 300,
+    "./.", ".", "0|1", "1/1/1", "0/2", ":", "..", "/", "../../x", "user", "item", "rating",
+    "{", "}", "[", "]", "[[[[", ":1e999", '{"a":', "-", "+",
+)  # fmt: skip
+BYTES = (b"\xff\xfe", b"\xfe\xff", b"\xc3", b"\xff" * 8, b"\x00" * 8, b"\x7f" * 4, b"\x1f\x8b")
+TOKENS: tuple[bytes, ...] = (*(word.encode() for word in WORDS), *BYTES)
+SIGNS = ((b"\n", b"\r\n"), (b"\n", b"\r"), (b",", b";"), (b"\t", b" "), (b"\n", b""))
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 
 
@@ -36,7 +36,9 @@ def _byte(data: bytes, r: Random) -> bytes:
     if not data:
         return data
     at = r.randrange(len(data))
-    return data[:at] + bytes([r.choice((0, 1, 0x7F, 0x80, 0xFF, r.randrange(256)))]) + data[at + 1 :]
+    return (
+        data[:at] + bytes([r.choice((0, 1, 0x7F, 0x80, 0xFF, r.randrange(256)))]) + data[at + 1 :]
+    )
 
 
 def _delete(data: bytes, r: Random) -> bytes:
@@ -88,12 +90,35 @@ def _lines(data: bytes, r: Random) -> bytes:
 
 
 def _breaks(data: bytes, r: Random) -> bytes:
-    old, new = r.choice(((b"\n", b"\r\n"), (b"\n", b"\r"), (b",", b";"), (b"\t", b" "), (b"\n", b"")))
+    old, new = r.choice(
+        ((b"\n", b"\r\n"), (b"\n", b"\r"), (b",", b";"), (b"\t", b" "), (b"\n", b""))
+    )
     return data.replace(old, new)
 
 
-BINARY: tuple[Callable[[bytes, Random], bytes], ...] = (_cut, _flip, _byte, _byte, _delete, _insert, _again)
-TEXT = (_cut, _byte, _delete, _insert, _again, _number, _number, _cell, _cell, _cell, _lines, _breaks)
+BINARY: tuple[Callable[[bytes, Random], bytes], ...] = (
+    _cut,
+    _flip,
+    _byte,
+    _byte,
+    _delete,
+    _insert,
+    _again,
+)
+TEXT = (
+    _cut,
+    _byte,
+    _delete,
+    _insert,
+    _again,
+    _number,
+    _number,
+    _cell,
+    _cell,
+    _cell,
+    _lines,
+    _breaks,
+)
 
 
 def mutated(data: bytes, r: Random, text: bool, others: Sequence[bytes] = ()) -> bytes:

@@ -39,9 +39,12 @@ VCF_HEAD = (
 )
 VCF = (
     VCF_HEAD
-    + b"1\t10\trs1\tA\tC\t.\t.\t.\tGT\t0/1\t./.\t1/1\n1\t20\trs2\tG\tT\t.\t.\tAC=1\tGT\t0/0\t0/1\t.\n",
-    VCF_HEAD + b"1\t10\t.\tA\tC\t9\tPASS\t.\tGT:DP\t0|1:3\t.|.:.\t1|1:9\nX\t5\t.\tG\tT\t.\t.\t.\tGT\t0\t1\t.\n",
-)
+    + b"1\t10\trs1\tA\tC\t.\t.\t.\tGT\t0/1\t./.\t1/1\n"
+    + b"1\t20\trs2\tG\tT\t.\t.\tAC=1\tGT\t0/0\t0/1\t.\n",
+    VCF_HEAD
+    + b"1\t10\t.\tA\tC\t9\tPASS\t.\tGT:DP\t0|1:3\t.|.:.\t1|1:9\n"
+    + b"X\t5\t.\tG\tT\t.\t.\t.\tGT\t0\t1\t.\n",
+)  # fmt: skip
 TIMES = (b"t,a,b\n2024-01-01,1,2\n2024-01-02,,3\n2024-01-04T12:00,4,\n", b"t,a\n1,2\n2.5,\n4,3\n")
 BIM = b"1 rs1 0 10 A C\n1 rs2 0 20 G T\n23 rs3 0 5 A G\n"
 FAM = b"f s1 0 0 1 -9\nf s2 0 0 2 -9\nf s3 0 0 1 -9\n"
@@ -80,7 +83,9 @@ def long_parquet() -> tuple[bytes, ...]:
 
 def wide_parquet() -> tuple[bytes, ...]:
     """Wide tables."""
-    table = pa.table({"name": ["x", "y", "z"], "a": [1.0, None, 3.0], "b": pa.array([1, 2, None], pa.int16())})
+    table = pa.table(
+        {"name": ["x", "y", "z"], "a": [1.0, None, 3.0], "b": pa.array([1, 2, None], pa.int16())}
+    )
     return (parquet_bytes(table), parquet_bytes(table, compression="none", use_dictionary=False))
 
 

@@ -72,7 +72,7 @@ def _coordinates(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Positions and values of a line each."""
     width = FIELDS[field]
-    if body.size and body.shape[1] != width or len(body) != sizes[2]:
+    if (body.size and body.shape[1] != width) or len(body) != sizes[2]:
         raise ValueError(f"it has {len(body)} lines of {body.shape[1]}, not {sizes[2]} of {width}")
     ends = body.reshape(-1, width)[:, :2]
     if not ((ends >= 1) & (ends <= sizes[:2]) & (ends == np.floor(ends))).all():

@@ -21,6 +21,7 @@ from ..inference.place import ChainPlace
 from ..inference.snapshot import Snapshot
 from ..observations import Observations
 from .chains import MARK, chain_arrays, chain_place
+from .schema import check_checkpoint
 from .snapshots import from_arrays, to_arrays
 from .storage import CHECKPOINT, CheckpointError, read_tensors, write_atomically, write_tensors
 
@@ -42,6 +43,8 @@ class Identity:
     settings : dict
         Parameters that the course of the fit depends on.
     seed : int
+    shape : (int, int) or None
+        Of the observations, which arrays are held to.
     """
 
     data: str
@@ -49,6 +52,7 @@ class Identity:
     cols: str
     settings: dict[str, Any]
     seed: int
+    shape: tuple[int, int] | None = None
 
 
 class Checkpoint:
@@ -181,6 +185,7 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[P
         )
     place: Place
     try:
+        check_checkpoint(arrays, identity.shape)
         if MARK in arrays:
             place = chain_place(arrays)
         else:
@@ -204,7 +209,8 @@ def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]
     ):
         if header.get(part) != getattr(identity, part):
             yield words
-    stored = header.get("settings", {})
+    found = header.get("settings", {})
+    stored = found if isinstance(found, dict) else {}
     for name, value in identity.settings.items():
         if stored.get(name) != value:
             yield f"it was made with {name}={stored.get(name)!r}, not {value!r}"
@@ -226,7 +232,8 @@ def identify(
     ]
     shape = np.asarray(observations.shape)
     data = _digest(shape, view.indptr, view.indices, view.values, *labels)
-    return Identity(data, _side_digest(rows), _side_digest(cols), settings, seed)
+    sides = _side_digest(rows), _side_digest(cols)
+    return Identity(data, *sides, settings, seed, observations.shape)
 
 
 def _side_digest(side: SideInput) -> str:

@@ -29,7 +29,7 @@ def load_model(path: str | os.PathLike[str]) -> MatrixCompleter:
     if not isinstance(name, str) or name not in by_name:
         raise ModelFileError(f"{path} holds a model of unknown method {str(name)[:60]!r}")
     try:
-        check_model(arrays, header["shape"])
+        check_model(arrays, header)
         model = by_name[name]._from_state(arrays, header)
         # One answer is asked for: what fits together may still not be a model.
         model._mean(np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backends.packed import packed_diagonal
+
 Arrays = Mapping[str, NDArray[Any]]
 
 # By name: the kind of its numbers, and its axes. Letters are lengths that agree throughout the
@@ -21,8 +23,8 @@ _SIDE = {
     "cov": ("F", "{n},C"),
     "energy": ("f", "K,K"),
     "log_det": ("f", "1"),
-    "data_precision": ("f", "*,*"),
-    "lam": ("f", "K"),
+    "data_precision": ("F", "*,*"),
+    "lam": ("F", "K"),
     "constant": ("i", "1"),
     "indptr": ("i", "{n}+1"),
     "indices": ("i", "{s}P"),
@@ -36,7 +38,7 @@ _SIDE = {
     "features_indices": ("i", "{s}D"),
     "features_indptr": ("i", "{n}+1"),
     "features_shape": ("i", "2"),
-    "beta": ("f", "1"),
+    "beta": ("F", "1"),
     "labels": ("u", "*"),
     "factors": ("F", "{n},K"),
     "means": ("F", "{n},K"),
@@ -73,32 +75,96 @@ MODEL_ARRAYS = _WHOLE | {
     for side, letter in (("row", "m"), ("col", "n"))
     for name, (kind, axes) in _SIDE.items()
 }
-_KINDS = {"f": "f", "F": "f", "i": "iu", "u": "u"}
+CHECKPOINT_ARRAYS = {
+    "trace": ("f", "*"),
+    "ranks": ("i", "*"),
+    "steps": ("i", "*"),
+    "may_grow": ("b", "1"),
+    "squared_error": ("F", "1"),
+    "momentum_steps": ("i", "1"),
+    "momentum_rows": ("F", "rowN,K"),
+    "momentum_cols": ("F", "colN,K"),
+    "tau": ("F", "2"),
+    "entry_mean": ("F", "O"),
+    "entry_variance": ("F", "O"),
+    "rows": ("F", "rowN,K"),
+    "cols": ("F", "colN,K"),
+    "chain_numbers": ("i", "R"),
+    "chain_burnt": ("i", "R"),
+    "chain_settled": ("b", "R"),
+    "numbers": ("F", "6"),
+    "kept_rows": ("F", "S,m,W"),
+    "kept_cols": ("F", "S,n,W"),
+    "kept_tau": ("F", "S"),
+} | {
+    f"{head}{side}_{name}": (kind, axes.format(n=letter, s=side))
+    for head in ("", "now_", "anchor_")
+    for side, letter in (("row", "m"), ("col", "n"))
+    for name, (kind, axes) in {
+        "mean": ("F", "{s}N,K"),
+        "cov": ("F", "{n},C"),
+        "energy": ("F", "K,K"),
+        "log_det": ("F", "1"),
+        "draws": ("F", "{s}N,K,*"),
+        "graphs": ("F", "{s}G"),
+        "scalars": ("F", "2"),
+    }.items()
+}
+# Libraries whose frames are read and handed back, by their import names.
+FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask", "ibis", "duckdb")
+ROUNDING = 1e-6
+_KINDS = {"b": "b", "f": "f", "F": "f", "i": "iu", "u": "u"}
 
 
-def check_model(arrays: Arrays, shape: Any) -> None:
-    """Raise ValueError where the arrays are not those of a model of this shape.
+def check_model(arrays: Arrays, header: Mapping[str, Any]) -> None:
+    """Raise ValueError where arrays and header are not those of one model.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-    shape : sequence of two int
-        As the header says.
+    header : mapping
+        Its shape is what the arrays are held to.
     """
+    backend, shape = header["frame_backend"], header["shape"]
+    if backend is not None and backend not in FRAMES:
+        raise ValueError(f"frames of {str(backend)[:60]!r}")
     sizes = [int(length) for length in shape]
     if len(sizes) != 2 or min(sizes) < 1 or sizes != list(shape):
         raise ValueError(f"the shape is {str(shape)[:60]}")
     known = dict(zip("mn", sizes, strict=True))
-    for name in sorted(arrays):
-        if name in MODEL_ARRAYS:
-            _check_array(name, arrays[name], *MODEL_ARRAYS[name], known)
+    _check_all(arrays, MODEL_ARRAYS, known)
     _check_places(arrays, known)
+
+
+def check_checkpoint(arrays: Arrays, shape: tuple[int, int] | None) -> None:
+    """Raise ValueError where arrays are not those of one place in a fit of this shape."""
+    known = {} if shape is None else dict(zip("mn", shape, strict=True))
+    _check_all(arrays, CHECKPOINT_ARRAYS, known)
+    for nodes, n in (("rowN", "m"), ("colN", "n")):
+        # Weights of features are nodes behind those of the side.
+        if known.get(nodes, 0) < known.get(n, 0):
+            raise ValueError(f"{known.get(nodes)} rows of a side of {known[n]}")
+    if "chain_numbers" in arrays and (
+        (arrays["chain_numbers"] < np.maximum(arrays["chain_burnt"], 0)).any()
+    ):
+        raise ValueError("chain_burnt is beyond chain_numbers")
+    for name in ("lam", "tau", "kept_tau"):
+        if name in arrays and not (arrays[name] > 0).all():
+            raise ValueError(f"{name} must be positive")
+
+
+def _check_all(
+    arrays: Arrays, schema: Mapping[str, tuple[str, str]], known: dict[str, int]
+) -> None:
+    for name in sorted(arrays):
+        if name in schema:
+            _check_array(name, arrays[name], *schema[name], known)
 
 
 def _check_array(
     name: str, array: NDArray[Any], kind: str, axes: str, known: dict[str, int]
 ) -> None:
-    if array.dtype.kind not in _KINDS[kind]:
+    if array.dtype.kind not in _KINDS[kind] or array.dtype == np.float16:
         raise ValueError(f"{name} holds {array.dtype}")
     wanted = axes.split(",")
     if array.ndim != len(wanted):
@@ -135,11 +201,38 @@ def _check_places(arrays: Arrays, known: dict[str, int]) -> None:
                 raise ValueError(f"{side}_features_shape is {wide.tolist()}")
             names = f"{side}_features_indptr", f"{side}_features_indices"
             _check_rows(arrays, *names, int(wide[1]))
-    for name in ("lam_shape", "lam_rate", "tau", "draws_tau", "unit_scale", "noise_precision"):
+    if "family" in arrays:
+        _check_spread(arrays, known)
+
+
+def _check_spread(arrays: Arrays, known: dict[str, int]) -> None:
+    """Precisions and variances are those of distributions, and of the posterior's kind."""
+    scale, K = arrays["scale"], known["K"]
+    if len(scale) < 4 or not scale[0] > 0:
+        raise ValueError("scale must be positive")
+    for name in ("lam_shape", "lam_rate", "tau", "draws_tau", "unit_scale"):
         if name in arrays and not (arrays[name] > 0).all():
             raise ValueError(f"{name} must be positive")
-    if "scale" in arrays and not (len(arrays["scale"]) >= 4 and arrays["scale"][0] > 0):
-        raise ValueError("scale must be positive")
+    diagonal = bytes(arrays["family"]) == b"column"
+    if known["C"] != (K if diagonal else K * (K + 1) // 2):
+        raise ValueError(f"covariances of width {known['C']} for {K} components")
+    for side, n in (("row", known["m"]), ("col", known["n"])):
+        for part in ("diagonal", "weights", "ridge", "lam", "beta", "cov", "data_precision"):
+            array = arrays.get(f"{side}_{part}", np.zeros(0))
+            if array.ndim == 2:
+                array = array if diagonal else _variances(array)
+            # Of columns that are constant, rounding may leave a little less than nothing.
+            if array.size and array.min() < -ROUNDING * np.abs(array).max():
+                raise ValueError(f"{side}_{part} must not be negative")
+        k = K - (arrays[f"{side}_constant"][0] >= 0)
+        found = arrays[f"{side}_data_precision"].shape
+        if found != (0, 0) and found != (n, k if diagonal else k * (k + 1) // 2):
+            raise ValueError(f"{side}_data_precision has shape {found}")
+
+
+def _variances(packed: NDArray[Any]) -> NDArray[Any]:
+    """Diagonals of packed triangles, one a row."""
+    return packed[:, packed_diagonal(int(np.sqrt(2 * packed.shape[1])))]
 
 
 def _check_rows(arrays: Arrays, starts: str, places: str, n: int) -> None:

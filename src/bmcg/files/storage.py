@@ -185,7 +185,7 @@ def _checksum(arrays: Mapping[str, NDArray[Any]], header: str) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         total = zlib.crc32(f"{name}{array.dtype.str}{array.shape}".encode(), total)
-        total = zlib.crc32(array.reshape(-1).view(np.uint8), total)
+        total = zlib.crc32(array.reshape(-1).view(np.uint8).data, total)
     return f"{total:08x}"
 
 
