@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint format docs clean
+.PHONY: demo test test-oldest fuzz lint format docs clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -16,6 +16,19 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# Attacks beyond those of `make test`; what they find is printed, what was run is on a page.
+SEED ?= 0
+EXAMPLES ?= 100000
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --examples $(EXAMPLES) --record
+
+# The oldest versions that pyproject.toml admits, in an environment of their own.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+	    $$($(PYTHON) tests/oldest.py) && .venv-oldest/bin/python -m pip install --quiet --no-deps -e .
+	.venv-oldest/bin/python -m pytest
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks examples
@@ -32,4 +45,4 @@ docs: $(STAMP)
 	@echo "docs/_build/index.html"
 
 clean:
-	rm -rf $(VENV) bmcg-demo build dist docs/_build
+	rm -rf $(VENV) .venv-oldest bmcg-demo build dist docs/_build

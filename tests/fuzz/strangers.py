@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
-from bmcg.files.storage import Kind, write_tensors
+from bmcg import load_model
+from bmcg.files.storage import CHECKPOINT, MODEL, Kind, write_tensors
+
+from .seeds import models
+from .verdict import Outcome, judged
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 10**400, 1e308, float("nan"), float("inf"), "", "x", "../../x",
@@ -88,3 +92,17 @@ def edit(path: Path, kind: Kind, r: Random, kept: tuple[str, ...] = ()) -> None:
             if isinstance(changed, dict):
                 header = {**changed, **{part: header[part] for part in kept}}
     write_tensors(path, arrays, header, kind)
+
+
+def edited_file(what: str, r: Random, folder: Path) -> Outcome:
+    """Edit a model file, or a checkpoint, and read it."""
+    from .readers import READERS, ask, checkpoints
+
+    path = folder / "file.safetensors"
+    if what == "model":
+        path.write_bytes(r.choice(models()))
+        edit(path, MODEL, r)
+        return judged(lambda: ask(load_model(path)))
+    path.write_bytes(r.choice(checkpoints()))
+    edit(path, CHECKPOINT, r, kept=("data", "rows", "cols", "settings", "bmcg"))
+    return judged(lambda: READERS["checkpoint"].read(path))

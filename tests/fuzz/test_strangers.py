@@ -25,10 +25,10 @@ from bmcg.files.storage import (
 )
 
 from . import seeds
-from .readers import READERS, ask, checkpoints
-from .strangers import edit, opened
+from .readers import READERS, ask
+from .strangers import edited_file, opened
 from .test_readers import quick
-from .verdict import in_time, judged
+from .verdict import in_time
 
 
 @pytest.fixture
@@ -41,19 +41,13 @@ def whole(tmp_path):
 @settings(quick, max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_edited_models_are_refused_or_answer(seed, tmp_path):
-    r, path = Random(seed), tmp_path / "file.safetensors"
-    path.write_bytes(r.choice(seeds.models()))
-    edit(path, MODEL, r)
-    judged(lambda: ask(load_model(path)))
+    edited_file("model", Random(seed), tmp_path)
 
 
 @settings(quick, max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_edited_checkpoints_are_refused_or_read(seed, tmp_path):
-    r, path = Random(seed), tmp_path / "file.ckpt"
-    path.write_bytes(r.choice(checkpoints()))
-    edit(path, CHECKPOINT, r, kept=("data", "rows", "cols", "settings", "bmcg"))
-    judged(lambda: READERS["checkpoint"].read(path))
+    edited_file("checkpoint", Random(seed), tmp_path)
 
 
 def test_every_single_bit_that_rots_is_found(tmp_path):

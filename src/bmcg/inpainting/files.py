@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,18 +42,19 @@ class Picture:
 
 def read_picture(path: Path) -> Picture:
     """Read a grey or colour picture of any format that Pillow knows."""
-    image = _open(path)
-    if getattr(image, "n_frames", 1) > 1:
-        raise ValueError(f"{path} holds {image.n_frames} pictures; save one of them by itself")
-    if image.mode == "P":
-        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+    with _whole(path):
+        image = _open(path)
+        frames = getattr(image, "n_frames", 1)
+        if image.mode == "P":
+            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+        image = image.convert(_NEAREST.get(image.mode, image.mode))
+        values = np.asarray(image)
+    if frames > 1:
+        raise ValueError(f"{path} holds {frames} pictures; save one of them by itself")
     if image.mode.startswith("I;16"):
-        return Picture(np.asarray(image, dtype=np.float64), None, 65535)
+        return Picture(values.astype(np.float64), None, 65535)
     if image.mode not in _KEPT:
-        if image.mode not in _NEAREST:
-            raise ValueError(f"{path} has pixels of type {image.mode}: save it as PNG first")
-        image = image.convert(_NEAREST[image.mode])
-    values = np.asarray(image)
+        raise ValueError(f"{path} has pixels of type {image.mode}: save it as PNG first")
     if image.mode in ("LA", "RGBA"):
         colours = values[:, :, 0] if image.mode == "LA" else values[:, :, :3]
         return Picture(colours.astype(np.float64), values[:, :, -1].copy(), 255)
@@ -92,9 +95,10 @@ def read_mask(path: Path, shape: tuple[int, int]) -> Bool:
     Of black and one other level, such as masks of 0 and 1 have, the other is the light one;
     otherwise what is lighter than half of white. A mask that marks no pixel, or all, is refused.
     """
-    image = _open(path)
-    deep = image.mode.startswith("I")
-    mask = np.asarray(image if deep else image.convert("L"))
+    with _whole(path):
+        image = _open(path)
+        deep = image.mode.startswith("I")
+        mask = np.asarray(image if deep else image.convert("L"))
     if mask.shape != shape:
         raise ValueError(
             f"the mask {path} is {mask.shape[1]} x {mask.shape[0]} pixels, the picture "
@@ -159,14 +163,20 @@ def _span(levels: NDArray[Any]) -> str:
     return str(levels[0]) if len(levels) == 1 else f"{levels[0]} to {levels[-1]}"
 
 
-def _open(path: Path) -> Any:
-    Image = _pillow(path)
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """What a broken file raises depends on where it is broken, and on versions."""
     try:
-        image = Image.open(path)
-        image.load()
-    # What a broken file raises depends on where it is broken, and on versions.
+        yield
+    except ImportError:
+        raise
     except Exception as error:
         raise ValueError(f"{path} is not a picture that can be read: {error}") from None
+
+
+def _open(path: Path) -> Any:
+    image = _pillow(path).open(path)
+    image.load()
     return image
 
 
