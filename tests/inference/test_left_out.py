@@ -12,7 +12,7 @@ from bmcg.graphs import chain_graph
 from bmcg.inference import left_out
 from bmcg.inference.fit import Settings
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import Judge, Score, make_folds
+from bmcg.inference.left_out import Choice, Judge, Score, make_folds, weigh
 from bmcg.inference.variational import run
 
 
@@ -107,6 +107,21 @@ def test_a_fit_of_all_entries_starts_where_that_of_nearly_all_has_ended(monkeypa
     some = judge_of(data, settings)
     some.score(Form(), settings, "")
     assert some.start(data, settings) is None
+
+
+def test_a_trial_that_is_clearly_behind_ends_after_the_first_fold(monkeypatch):
+    data, settings = some_data(60, 40), Settings(family="row", rank=4, bias=True, max_sweeps=2)
+    judge, size = judge_of(data, settings), int(0.1 * len(some_data(60, 40)))
+    for each, folds, taken in ((9.0, 1, False), (1.01, 2, False), (0.5, 2, True)):
+        monkeypatch.setattr(
+            left_out, "losses", lambda fit, fold, *rest, each=each: np.full(size, each)
+        )
+        noise = np.random.default_rng(0).normal(size=2 * size)
+        judge.folds, judge.sweeps = make_folds(data, 0)[:2], 0
+        standing = Choice(Form(), settings, Score(1.0 + noise - noise.mean(), False))
+        chosen, verdict = weigh(judge, standing, Choice(Form(), settings), "", "", left_out.OTHER)
+        assert (verdict.taken, verdict.sweeps) == (taken, 2 * folds)
+        assert (chosen is standing) != taken
 
 
 def test_what_is_made_anew_keeps_its_form():

@@ -160,6 +160,10 @@ class Score(NamedTuple):
         gain = self.losses - other.losses
         return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
 
+    def first(self, count: int) -> Score:
+        """On the first entries alone."""
+        return self._replace(losses=self.losses[:count])
+
     def trails(self, other: Score) -> bool:
         """Whether the other's gain is beyond doubt."""
         gain = self.losses - other.losses
@@ -253,6 +257,8 @@ class Judge:
         Which question this is of how many, for the user.
     latest : Fit or None
         The last variational trial.
+    standing : Score or None
+        What a trial is up against: one that is clearly behind after some folds is over.
     """
 
     folds: list[Fold]
@@ -267,6 +273,7 @@ class Judge:
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
     asking: str = ""
     latest: Fit | None = None
+    standing: Score | None = None
 
     @classmethod
     def of(
@@ -317,12 +324,21 @@ class Judge:
             for part, limit in zip(found, limits, strict=False):
                 loss = losses(fit, fold, likelihood, limit)
                 part.append(loss - believable(less, loss))
+            if self._is_lost([np.concatenate(part) for part in found if part]):
+                break
         scores = [
             Score(np.concatenate(part), clipped, likelihood.is_plain)
             for part, clipped in zip(found, (False, True), strict=True)
             if part
         ]
         return min(scores, key=lambda score: score.error)
+
+    def _is_lost(self, found: list[Array]) -> bool:
+        """Whether losses on the first folds, within the range or not, leave no hope."""
+        if self.standing is None:
+            return False
+        bar = self.standing.first(len(found[0]))
+        return all(Score(losses, False).trails(bar) for losses in found)
 
     def _fit(self, fold: Fold, form: Form, settings: Settings, name: str) -> Fit:
         sides = form.of((self.sides[0].of(fold.kept), self.sides[1].of(fold.kept)))
@@ -357,11 +373,16 @@ def weigh(
 ) -> tuple[Choice, Verdict]:
     """The choice of two that left-out entries speak for; a draw leaves what stands."""
     began, sweeps = time.perf_counter(), judge.sweeps
+    judge.standing = standing.score
     other = judge.scored(other, tried)
+    judge.standing = None
     assert standing.score is not None
     assert other.score is not None
-    taken = other.score.replaces(standing.score, rule)
-    errors = standing.score.error, other.score.error
+    tried_on = len(other.score.losses)
+    bar = standing.score.first(tried_on)
+    # A trial that ended before the last fold was lost.
+    taken = tried_on == len(standing.score.losses) and other.score.replaces(bar, rule)
+    errors = bar.error, other.score.error
     used = judge.sweeps - sweeps, time.perf_counter() - began
     verdict = Verdict(question, tried, taken, other.score.measure, *errors, *used)
     return (other if taken else standing), verdict
