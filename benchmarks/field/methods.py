@@ -47,7 +47,7 @@ class Predicted:
 Method = Callable[[str, Dataset, int, int], Predicted]
 
 
-def ours(given: bool, pattern: bool, posterior: str = "auto") -> Method:
+def ours(given: bool, pattern: bool) -> Method:
     """BMCG by its defaults, without or with what comes with the set, and the pattern."""
 
     def run(name: str, data: Dataset, seed: int, threads: int) -> Predicted:
@@ -62,7 +62,7 @@ def ours(given: bool, pattern: bool, posterior: str = "auto") -> Method:
         if pattern:
             # The pattern takes the place of features.
             side[2:] = ["pattern", "pattern"]
-        model = BMCG(posterior=posterior, random_state=seed, n_jobs=threads)
+        model = BMCG(random_state=seed, n_jobs=threads)
         model.fit(data.observations, *side)
         at = data.test_rows, data.test_cols
         intervals = [model.predict_interval(*at, level=level) for level in LEVELS]
@@ -142,15 +142,13 @@ def interpolation(name: str, data: Dataset, seed: int, threads: int) -> Predicte
     return Predicted(X[data.test_rows, data.test_cols])
 
 
-OURS = ("bmcg", "bmcg-given", "bmcg-pattern", "sampled", "sampled-given")
+OURS = ("bmcg", "bmcg-given", "bmcg-pattern")
 # Run in the peers' own environment, see `peers.py`.
 PACKAGES = ("smurff", "myfm", "myfm-features")
 HERE: dict[str, Method] = {
     "bmcg": ours(given=False, pattern=False),
     "bmcg-given": ours(given=True, pattern=False),
     "bmcg-pattern": ours(given=True, pattern=True),
-    "sampled": ours(given=False, pattern=False, posterior="sampled"),
-    "sampled-given": ours(given=True, pattern=False, posterior="sampled"),
     "means": damped_means,
     "bpmf": baseline("BPMF", rank=10, noise_precision="learn"),
     "grals": baseline("GRALS", rank=10),

@@ -65,9 +65,8 @@ def page(cells: Cells) -> str:
     head = f"""# The field
 
 `BMCG_DATA=... python -m benchmarks.field` measures, and with `page` writes this page alone. One
-setting of each method for all sets: the library's defaults for BMCG ("sampled" is
-`posterior="sampled"` and nothing else); rank 10 for the others that take one, on standardised
-values. "Given" is what comes with a set (graphs and features), "pattern"
+setting of each method for all sets: the library's defaults for BMCG; rank 10 for the others that
+take one, on standardised values. "Given" is what comes with a set (graphs and features), "pattern"
 its graphs and the observation pattern as features of both sides. Errors are RMSE on held-out
 entries, means over seeds. The *regret* is our error, with what is given where anything is, over the
 least of the other methods; linear interpolation stands aside, for it knows the order of times.
@@ -99,7 +98,7 @@ def _summary(cells: Cells, names: list[str]) -> str:
                 _share(inside),
             ]
         )
-    header = ("set", "kind", "BMCG", "given", "pattern", "sampled", "sampled, given")
+    header = ("set", "kind", "BMCG", "given", "pattern")
     header = (*header, "best other", "regret")
     lines = table((*header, "given over not", "in 90 %"), rows)
     return f"{lines}\n\n{_verdict(cells, names)}"

@@ -13,7 +13,7 @@ from benchmarks.reporting import COMMIT, ROOT
 from bmcg.files.storage import write_atomically
 
 from .measure import ABSENT, FAILED
-from .methods import OURS
+from .methods import NAMES, OURS
 
 KEPT = ROOT / "docs" / "results" / "field.json"
 Place = tuple[str, str, int]
@@ -32,7 +32,8 @@ class Store:
         self.cells: dict[Place, dict[str, Any]] = {}
         if path.exists():
             for cell in json.loads(path.read_text("utf-8")):
-                self.cells[cell["set"], cell["method"], cell["seed"]] = cell
+                if cell["method"] in NAMES:
+                    self.cells[cell["set"], cell["method"], cell["seed"]] = cell
 
     def stands(self, place: Place, limit: float) -> bool:
         """Whether a cell need not be measured again.
