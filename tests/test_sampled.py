@@ -288,3 +288,42 @@ def test_features_that_beat_a_chain_without_them_are_not_asked_again():
         assert _after(rival, drawn).answered == answered
     bare = replace(drawn, form=Form())
     assert _after(Choice(Form(), Settings(), Score(np.ones(50), False)), bare).answered == ()
+
+
+def test_several_chains_are_averaged_and_their_components_are_not():
+    """Zeros and few ones: every chain keeps to the explanation that it found first."""
+    rng = np.random.default_rng(4)
+    X = ((rng.random((60, 3)) < 0.15) @ (rng.random((3, 50)) < 0.12)).astype(float)
+    seen = rng.random(X.shape) < 0.8
+    options = {"rank": 6, "selection": (), "value_range": None, "n_jobs": 1, "n_draws": 40}
+    model = BMCG(posterior="sampled", max_sweeps=100, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(np.where(seen, X, np.nan))
+    assert len(model.diagnostics_.burn_in) == 4
+    whole = model.row_factors_ @ model.col_factors_.T
+    whole += model.row_bias_[:, None] + model.col_bias_ + model.offset_
+    draws = model.fitted_.draws
+    last = np.einsum("sir,sjr->ij", draws.rows[-10:], draws.cols[-10:]) / 10 * model.fitted_.scale
+    last += model.offset_
+    assert np.sqrt(np.mean((whole - last) ** 2)) < 0.2 * X.std()
+
+
+def test_an_empty_row_is_no_reason_to_keep_a_graph_that_harms():
+    X, seen, good, bad = useless_and_useful(0)
+    seen[7] = False
+    options = {"posterior": "sampled", "max_sweeps": 40, "random_state": 0, "n_jobs": 1}
+    options |= {"rank": 6, "selection": ["graphs"], "bias": False}
+
+    def used(graph, harm, monkeypatch):
+        def score(judge, form, settings, name):
+            loss = harm if form.graphs[0] is not None else 1.0
+            return Score(loss + 0.2 * np.random.default_rng(0).random(400), False)
+
+        monkeypatch.setattr(Judge, "score", score)
+        model = BMCG(**options).fit(np.where(seen, X, np.nan), row_graph=graph)
+        return model.selection_.verdicts[0].taken
+
+    with pytest.MonkeyPatch.context() as patch:
+        assert used(good, 1.0, patch)
+        assert not used(bad, 2.0, patch)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bmcg.inference.diagnostics import effective_size, has_settled, split_r_hat
+from bmcg.inference.diagnostics import (
+    Diagnostics,
+    effective_size,
+    has_settled,
+    own_r_hat,
+    split_r_hat,
+)
 
 
 def autoregressive(rng, rho, shape):
@@ -34,3 +40,26 @@ def test_a_trend_has_not_settled_and_a_level_has():
     assert has_settled(level)
     assert not has_settled(level + 0.05 * np.arange(200))
     assert has_settled(np.concatenate((np.linspace(9, 0, 60), rng.standard_normal(140))))
+
+
+def test_chains_of_different_levels_do_not_travel_and_a_trend_does():
+    chains = np.random.default_rng(3).standard_normal((3, 500))
+    assert abs(own_r_hat(chains + 5 * np.arange(3)[:, None]) - 1) < 0.02
+    assert own_r_hat(chains + np.linspace(0, 4, 500)) > 1.2
+
+
+@pytest.mark.parametrize(
+    ("between", "drift", "agree", "words"),
+    [
+        (1.0, 1.0, True, "(1.000)"),
+        (3.0, 1.0, True, "their average"),
+        (3.0, 1.5, False, "more sweeps"),
+        (3.0, np.nan, False, "more sweeps"),  # of a model file from before
+    ],
+)
+def test_what_chains_differ_by_is_told_and_only_travelling_asks_for_more(
+    between, drift, agree, words
+):
+    found = Diagnostics((24, 24), True, 50.0, 40.0, between, between, True, drift)
+    assert found.agree == agree
+    assert found.sentence.endswith(words) or words in found.sentence.rpartition(":")[2]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random
-from .diagnostics import Diagnostics, effective_size, has_settled, split_r_hat
+from .diagnostics import Diagnostics, effective_size, has_settled, own_r_hat, split_r_hat
 from .draws import Draws, Kept, levelled, stack
 from .place import ChainPlace, Record
 from .sampling import (
@@ -163,6 +163,8 @@ class Outcome:
         Where it stands.
     place : ChainPlace
         Where to go on from.
+    n_last : int
+        Draws that are of the last chain.
     interrupted : bool
     """
 
@@ -171,6 +173,7 @@ class Outcome:
     sides: Sides
     point: Point
     place: ChainPlace
+    n_last: int
     interrupted: bool = False
 
 
@@ -214,7 +217,10 @@ def sample(
     def so_far() -> Outcome:
         last = chains[-1]
         draws = levelled(stack(kept or [_keep(last)]), prior.likelihood)
-        return Outcome(draws, _diagnostics(chains), last.sides, last.point, place())
+        after = 0 if last.burnt is None else last.number - last.burnt
+        wanted = _wanted(plan, len(starts), len(chains) - 1)
+        own = sum(sweep <= after for sweep in wanted) or len(draws)
+        return Outcome(draws, _diagnostics(chains), last.sides, last.point, place(), own)
 
     try:
         for number in range(len(chains), len(starts)):
@@ -308,6 +314,7 @@ def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:
         split_r_hat(noise),
         split_r_hat(density),
         all(draws_strengths(side) for side in chains[-1].sides if side.can_learn),
+        max(own_r_hat(noise), own_r_hat(density)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ class Diagnostics(NamedTuple):
     noise_r_hat, density_r_hat : float
     strengths_drawn : bool
         Whether strengths were drawn with the rest; else they stayed where the burn-in left them.
+    drift : float
+        The larger split-R̂ of each chain by itself, noise and density: whether it still travels.
     """
 
     burn_in: tuple[int, ...]
@@ -38,6 +41,7 @@ class Diagnostics(NamedTuple):
     noise_r_hat: float
     density_r_hat: float
     strengths_drawn: bool
+    drift: float = float("nan")
 
     @classmethod
     def from_plain(cls, parts: Any) -> Diagnostics:
@@ -53,12 +57,21 @@ class Diagnostics(NamedTuple):
             f"{self.noise_size:.0f} independent draws (split-R̂ {self.noise_r_hat:.3f}), of the "
             f"density {self.density_size:.0f} ({self.density_r_hat:.3f})"
         )
-        return words if self.agree else f"{words}: usable, but more sweeps would make it surer"
+        if not self.agree:
+            return f"{words}: usable, but more sweeps would make it surer"
+        if max(self.noise_r_hat, self.density_r_hat) < R_HAT:
+            return words
+        return f"{words}: each found an explanation of its own, and predictions are their average"
 
     @property
     def agree(self) -> bool:
-        """Whether the chains had settled and tell the same."""
-        return self.settled and max(self.noise_r_hat, self.density_r_hat) < R_HAT
+        """Whether the chains had settled and each tells the same from its first half to its last.
+
+        Chains that tell different things from each other are no reason for more sweeps: what they
+        differ by is part of the deviations.
+        """
+        travelled = max(self.noise_r_hat, self.density_r_hat) if isnan(self.drift) else self.drift
+        return self.settled and travelled < R_HAT
 
 
 def effective_size(chains: Array) -> float:
@@ -94,6 +107,12 @@ def split_r_hat(chains: Array) -> float:
     within = float(parts.var(axis=1, ddof=1).mean())
     between = float(parts.mean(axis=1).var(ddof=1))
     return float(np.sqrt((half - 1) / half + between / within)) if within > 0 else 1.0
+
+
+def own_r_hat(chains: Array) -> float:
+    """Split-R̂ of chains that may have levels of their own: whether their halves agree."""
+    chains = np.atleast_2d(np.asarray(chains, dtype=np.float64))
+    return split_r_hat(chains - chains.mean(axis=1, keepdims=True))
 
 
 def has_settled(trace: Array) -> bool:

@@ -58,6 +58,7 @@ class Settings:
     either : bool
         Whether a variational fit may take the place of one that samples, if it predicts better.
     chains : int
+        Of a fit that samples; zero for as many as its sweeps are enough for.
     burn_in : int
         Most sweeps of a chain before its draws count.
     single : bool
@@ -79,7 +80,7 @@ class Settings:
     first_rank: int = FIRST_RANK
     draws: int = 0
     either: bool = False
-    chains: int = 1
+    chains: int = 0
     burn_in: int = 120
 
 

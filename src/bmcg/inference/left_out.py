@@ -36,7 +36,7 @@ MOST_ENTRIES = 200_000
 # Fewer entries than this say nothing.
 LEAST_ENTRIES = 40
 # Parts of a chain whose means tell how far its mean is off.
-BATCHES = 5
+BATCHES = 6
 # Standard errors of a gain that leave no doubt.
 CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the

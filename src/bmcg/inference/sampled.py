@@ -31,6 +31,12 @@ Single = NDArray[np.float32]
 
 # Numbers of the draws that are turned at once.
 BATCH = 1 << 25
+# Most chains of a fit, and the sweeps that each of them has after its burn-in at the least. A chain
+# stays near the explanation it found first: where entries are few others predict as well, and the
+# mean over several is better than any. Where they are many there is one.
+MOST_CHAINS = 4
+LEAST_SWEEPS = 25
+MANY_ENTRIES = 500_000
 # Standard deviation of the factors that a chain starts from, for a product of unit variance.
 SMALL_START = 0.3
 
@@ -91,6 +97,13 @@ def run_sampled(
         return loop.run(None if start is None else start.state, resume)
 
 
+def chains_of(settings: Settings, n_entries: int) -> int:
+    """How many chains a fit has that is not told."""
+    if n_entries > MANY_ENTRIES:
+        return 1
+    return max(1, min(MOST_CHAINS, settings.max_sweeps // LEAST_SWEEPS))
+
+
 def _units(
     observations: Observations, settings: Settings, start: Start | None
 ) -> tuple[float, float]:
@@ -119,12 +132,13 @@ class _Chains:
         self.trace: list[float] = []
         self.steps: list[int] = []
         self.stopped = False
+        self.n_chains = settings.chains or chains_of(settings, sides[0].n_observed)
 
     def run(self, start: State | None, resume: ChainPlace | None) -> Fit:
         settings = self.settings
         if resume is not None:
             self.trace, self.steps = list(resume.trace), list(resume.steps)
-        chains = settings.chains
+        chains = self.n_chains
         plan = Plan(
             -(-settings.max_sweeps // chains),
             min(settings.draws, settings.max_sweeps),
@@ -179,7 +193,7 @@ class _Chains:
         noise = self.scale * chain.point.spread
         seconds = time.perf_counter() - self.started
         where = len(self.trace), density, np.nan, np.nan, len(chain.point.lam), noise, seconds
-        most = self.settings.chains * self.settings.burn_in + self.settings.max_sweeps
+        most = self.n_chains * self.settings.burn_in + self.settings.max_sweeps
         told = Progress(*where, lambda: self._fit(so_far()), max(most, len(self.trace)))
         self.stopped = bool(self.callback(told))
         return self.stopped
@@ -187,7 +201,8 @@ class _Chains:
     def _fit(self, found: Outcome) -> Fit:
         point, diagnostics = found.point, found.diagnostics
         done = diagnostics.agree and not found.interrupted and not self.stopped
-        state = summary(found.draws, point, self.settings.prior.likelihood, self.sides[0].backend)
+        how = self.settings.prior.likelihood, self.sides[0].backend
+        state = summary(found.draws, point, found.n_last, *how)
         rows, cols = (
             finished(
                 side,
@@ -221,17 +236,20 @@ class _Chains:
         )
 
 
-def summary(draws: Draws, last: Point, likelihood: Likelihood, backend: Backend) -> State:
-    """Moments of draws, rotated into the terms of the last of them.
+def summary(
+    draws: Draws, last: Point, n_last: int, likelihood: Likelihood, backend: Backend
+) -> State:
+    """Moments of the last draws, those of one chain, rotated into the terms of the last of them.
 
     Shared components may turn from draw to draw without a change of any entry; an orthogonal
-    rotation of (U, V) takes each draw as near the last point as it goes.
+    rotation of (U, V) takes each draw as near the last point as it goes. Chains may explain the
+    same entries by different components, which have no common mean.
     """
-    k, sides = len(last.lam), (draws.rows, draws.cols)
+    k, sides = len(last.lam), (draws.rows[-n_last:], draws.cols[-n_last:])
     points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
     # The constants that biases meet, and the level of all entries, are left out.
     order = np.arange(k + last.biased), np.append(np.arange(k), [k + 1] * last.biased).astype(int)
-    turns = np.tile(np.eye(k + last.biased), (len(draws), 1, 1))
+    turns = np.tile(np.eye(k + last.biased), (n_last, 1, 1))
     turns[:, :k, :k] = _rotations(sides, points, k, backend)
     moments = [
         _moments(X, at, point, turns, backend)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .fit import Settings, SideInput
 from .form import AS_GIVEN, Form, forms_of
-from .left_out import MORE, OTHER, Choice, Judge, weigh
+from .left_out import LESS, MORE, OTHER, Choice, Judge, weigh
 from .verdict import Verdict
 
 # Components that questions are asked with, before their number is one.
@@ -23,6 +23,8 @@ FIRST_RANK = 16
 # Sweeps and kept draws of a trial, and the most of its burn-in.
 TRIAL_DRAWS = 30
 TRIAL_BURN_IN = 60
+# Chains that a verdict rests on: those of several folds, or several of one.
+TRIAL_CHAINS = 3
 # Features of more numbers than this share of the entries make every solve of a chain long. Where
 # there is a choice they are left to the variational posterior.
 HEAVY_SHARE = 0.5
@@ -67,7 +69,7 @@ class Questions:
             bias=settings.bias is not False,
             max_sweeps=TRIAL_DRAWS,
             draws=TRIAL_DRAWS,
-            chains=1,
+            chains=max(1, TRIAL_CHAINS // max(len(judge.folds), 1)),
             burn_in=TRIAL_BURN_IN,
         )
         self.choice = Choice(self._least(), trial)
@@ -100,10 +102,9 @@ class Questions:
     def _least(self) -> Form:
         """Nothing but what is not in question."""
         asked = self.asked if self.judge.folds else ()
-        bare = ["graphs" in asked and not self._reaches_unseen(which) for which in (0, 1)]
-        rows, cols = (None if without else AS_GIVEN for without in bare)
+        graphs = None if "graphs" in asked else AS_GIVEN
         kept = ["features" not in asked or not self._dispensable(which) for which in (0, 1)]
-        return Form((rows, cols), (kept[0], kept[1]))
+        return Form((graphs, graphs), (kept[0], kept[1]))
 
     def _reaches_unseen(self, which: int) -> bool:
         """Whether graphs are what is known of rows without entries, which none can judge."""
@@ -148,15 +149,16 @@ class Questions:
         return self._offer("components", words, OTHER, rank=rank)
 
     def _ask_graphs(self) -> None:
-        """Whether the graphs of a side help: as given, or their nearest where all are joined."""
+        """Whether the graphs of a side help: as given, or their nearest where all are joined.
+
+        Graphs that are all that is known of a row without entries stay unless they harm.
+        """
         for which, side in enumerate(self.judge.sides):
             if not side.stack.names:
                 continue
-            rule, name = MORE, f"the graphs of the {SIDES[which]}"
+            name = f"the graphs of the {SIDES[which]}"
+            rule = LESS if self._reaches_unseen(which) else MORE
             for count in forms_of(side.stack):
-                if count == self.choice.form.graphs[which]:
-                    rule = OTHER
-                    continue
                 words = f"the {count} nearest in {name}" if count else f"with {name}"
                 form = self.choice.form.with_graphs(which, count)
                 if self._offer("graphs", words, rule, form):
