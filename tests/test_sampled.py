@@ -327,3 +327,23 @@ def test_an_empty_row_is_no_reason_to_keep_a_graph_that_harms():
     with pytest.MonkeyPatch.context() as patch:
         assert used(good, 1.0, patch)
         assert not used(bad, 2.0, patch)
+
+
+@pytest.mark.parametrize(("later", "kept"), [(0.5, True), (1.0, False)])
+def test_a_graph_that_only_too_many_components_needed_is_asked_about_again(later, kept):
+    X, seen, good, _ = useless_and_useful(0)
+
+    def score(judge, form, settings, name):
+        loss = 2.0 if settings.rank == 16 else 1.0 if settings.rank == 8 else 3.0
+        if form.graphs[0] is not None:
+            loss *= 0.5 if settings.rank == 16 else later
+        return Score(loss + 0.2 * np.random.default_rng(0).random(400), False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Judge, "score", score)
+        model = BMCG(posterior="sampled", max_sweeps=5, rank=16, random_state=0, n_jobs=1)
+        model.fit(np.where(seen, X, np.nan), row_graph=good)
+    tried = {v.tried: v.taken for v in model.selection_.verdicts}
+    assert tried["with the graphs of the rows"]
+    assert tried["without the graphs of the rows"] != kept
+    assert (model.graph_weights_["rows"]["graph"].sentence == "graph: not used") != kept

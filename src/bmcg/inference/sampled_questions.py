@@ -141,6 +141,8 @@ class Questions:
         rank = first // 2
         while self.choice.settings.rank == 2 * rank > 0 and self._components(rank):
             rank //= 2
+        if self.choice.settings.rank != first:
+            self._ask_graphs_again()
         if self.settings.bias is not False and self.choice.settings.rank:
             self._offer("components", "biases alone", OTHER, bias=True, rank=0)
 
@@ -164,6 +166,16 @@ class Questions:
                 if self._offer("graphs", words, rule, form):
                     # A form of what has shown already has only to be better.
                     rule = OTHER
+
+    def _ask_graphs_again(self) -> None:
+        """Whether it does without graphs now: too many components need what holds them back."""
+        for which, side in enumerate(self.judge.sides):
+            used = side.stack.names and self.choice.form.graphs[which] is not None
+            if not used or "graphs" not in self.asked:
+                continue
+            rule = MORE if self._reaches_unseen(which) else LESS
+            words = f"without the graphs of the {SIDES[which]}"
+            self._offer("graphs", words, rule, self.choice.form.with_graphs(which, None))
 
     def _ask_features(self) -> None:
         """Whether features help: those of both sides together, weighed by the fit."""
