@@ -72,7 +72,8 @@ class BMCG(LevelsModel):
         graph. One that is not asked leaves the fuller model.
     n_draws : int, default=100
         Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
-        column, and component. They are spread over `max_sweeps` sweeps after the burn-in.
+        column, and component. They are spread over `max_sweeps` sweeps after the burn-in, of
+        four chains where there are 100 or more and not over 500,000 entries.
     likelihood : {"gaussian", "student", "bernoulli", "ordinal", "poisson", "negative_binomial", \
 "auto"}, default="gaussian"
         How a value comes from its entry: with Gaussian noise; with Student's, whose degrees of
