@@ -62,6 +62,7 @@ class Questions:
         self.variational = variational
         self.verdicts = list[Verdict]()
         self.rival: tuple[Choice, Verdict] | None = None
+        self.grows = True
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
         trial = replace(
             settings,
@@ -130,11 +131,8 @@ class Questions:
 
     def _ask_components(self) -> None:
         """How many: twice as many while that helps, else half as many; or none."""
-        if not self.choice.settings.draws:
-            # A variational fit finds their number by itself.
-            return
         first = rank = self.choice.settings.rank
-        while rank < self.settings.rank:
+        while self.grows and rank < self.settings.rank:
             rank = min(2 * rank, self.settings.rank)
             if not self._components(rank):
                 break
@@ -200,7 +198,8 @@ class Questions:
         """Whether a variational posterior, with all features, predicts better.
 
         A chain that clearly loses to a fit with no more components than it has does not lose for
-        want of components. Else it may have more of them before this is decided.
+        want of components. Else it may have more of them before this is decided; fewer, which cost
+        little, it may have in any case.
         """
         settings, drawn = self.variational, self.choice
         assert settings is not None
@@ -213,10 +212,9 @@ class Questions:
             assert self.choice.score is not None
             found = self.judge.latest
             few = found is not None and found.state.rank <= drawn.settings.rank
-            if not (few and drawn.score.trails(self.choice.score)):
-                self.rival, self.choice = (self.choice, verdict), drawn
-                return
-            self.choice = _after(self.choice, drawn)
+            self.grows = not (few and drawn.score.trails(self.choice.score))
+            self.rival, self.choice = (self.choice, verdict), drawn
+            return
         self.verdicts.append(verdict)
 
     def _meet_rival(self) -> None:
