@@ -10,7 +10,7 @@ from bmcg.backends import NumbaBackend
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import graph_precision
 from bmcg.linalg import dense
-from bmcg.linalg.banded import WIDEST, find_bands
+from bmcg.linalg.banded import WIDEST, factor_bands, find_bands, solve_bands
 from bmcg.linalg.engines import BandedEngine, DenseEngine, choose_engine
 
 
@@ -52,6 +52,29 @@ def test_variances_along_bands_are_those_of_the_dense_inverse(name, ridge):
     want = dense.invert_columns(L.toarray(), D, lam, (L.heads, L.tails))
     for a, b in zip(bands.inverse(L, D, lam, map), want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6 if ridge < 1e-6 else 1e-9)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_solutions_along_bands_are_those_of_the_dense_systems(name):
+    L, rng = graph_precision(GRAPHS[name], 0.1), np.random.default_rng(2)
+    D, H, lam = rng.gamma(1.0, size=(L.n, 18)), rng.normal(size=(L.n, 18)), rng.gamma(1.0, size=18)
+    x, found = find_bands(L).condition(L, D, H, lam, map)
+    for r in range(18):
+        want = np.linalg.solve(np.diag(D[:, r]) + lam[r] * L.toarray(), H[:, r])
+        np.testing.assert_allclose(x[:, r], want, rtol=1e-9, atol=1e-12)
+    for a, b in zip(found, find_bands(L).inverse(L, D, lam, map), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_compiled_solve_says_what_its_python_says():
+    rng = np.random.default_rng(3)
+    A, x = 0.1 * rng.normal(size=(12, 4, 3)), rng.normal(size=(12, 3))
+    A[:, 0] = 2.0
+    getattr(factor_bands, "py_func", factor_bands)(A)
+    slow, quick = x.copy(), x.copy()
+    getattr(solve_bands, "py_func", solve_bands)(A, slow)
+    solve_bands(A, quick)
+    np.testing.assert_allclose(quick, slow, rtol=1e-12)
 
 
 def test_stars_and_wide_rings_are_not_banded():

@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..callbacks import with_callbacks
-from ..checks import (
-    check_whole,
-    seed_of,
-)
+from ..checks import check_whole, seed_of
 from ..inference.families import Family
 from ..linalg.engines import EngineName
 from ..observations.frames import like
@@ -66,10 +63,10 @@ class BMCG(LevelsModel):
         does so wherever there are any, and leaves out a graph that does not pay for its
         strength. False keeps every graph at weight one and the ridge as given, which is the
         paper's model.
-    selection : bool or list of {"biases", "components", "features", "graphs"}, default=True
-        Which questions are asked about what the model is made of: whether `bias="auto"` means
-        biases, and whether the fit would do without components, without features, without a
-        graph. One that is not asked leaves the fuller model.
+    selection : bool or list of str, default=True
+        "biases", "components", "features", "graphs", "local": which questions are asked: whether
+        `bias="auto"` means biases, `local="auto"` a local term, and whether the fit would do
+        without components, features or a graph. One not asked leaves the fuller model.
     n_draws : int, default=100
         Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
         column, and component. They are spread over `max_sweeps` sweeps after the burn-in, of
@@ -88,6 +85,12 @@ class BMCG(LevelsModel):
         is there was chosen (clicks, plays, purchases): every pair is a zero of small weight, and
         one that was seen a one besides, which weighs by its count. The weights are learned from
         lists of which a part is left out. Predictions then order lists; they are no values.
+    local : {None, "auto", "rows", "cols"}, default=None
+        A term besides the low-rank one: what each row has of its own that is smooth along the
+        column graph ("cols"), or each column along the row graph ("rows"), with learned scales.
+        The graph runs along a line (`chain_graph`, `time_graph`), the fit is variational, and
+        every cell is kept: at most 33,554,432. "auto" hides gaps like those of the data and keeps
+        the term where it predicts them better. Such a model takes no new rows, updates or draws.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
@@ -139,6 +142,8 @@ class BMCG(LevelsModel):
         What every entry starts from; zero without biases. The completed matrix, before the range
         of values, is
         ``row_factors_ @ col_factors_.T + row_bias_[:, None] + col_bias_ + offset_``.
+    local_term_ : ndarray of shape (m, n) or None
+        Posterior mean of the local term, which every entry has besides; None without.
     selection_ : Selection
         What was tried, each verdict with its figures, and which fit the model holds.
     elbo_trace_ : ndarray of shape (n_sweeps_,)
@@ -193,6 +198,7 @@ class BMCG(LevelsModel):
         likelihood: str = "gaussian",
         noise: str = "shared",
         missing: Literal["unknown", "weak-zero"] = "unknown",
+        local: Literal["auto", "rows", "cols"] | None = None,
         value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -215,6 +221,7 @@ class BMCG(LevelsModel):
         self.likelihood = likelihood
         self.noise = noise
         self.missing = missing
+        self.local = local
         self.value_range = value_range
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -379,6 +386,12 @@ class BMCG(LevelsModel):
     def offset_(self) -> float:
         """What every entry starts from; zero without biases."""
         return self._learned.offset + float(self._learned.own.get("intercept", np.zeros(())))
+
+    @property
+    def local_term_(self) -> Array | None:
+        """Posterior mean of the local term, in the data's units, shape (m, n); None without."""
+        fitted = self._learned
+        return None if fitted.local is None else fitted.scale * fitted.local.mean
 
     @property
     def n_sweeps_(self) -> int:

@@ -44,6 +44,7 @@ from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
+from .smooth import check_local, lines_for
 from .values import check_known, check_likelihood, chosen_likelihood, device_for
 
 Array = NDArray[np.float64]
@@ -75,6 +76,7 @@ class FittingModel(CallbackSupport, RecordedModel):
     likelihood: str
     noise: str
     missing: str
+    local: Any
     value_range: Any
     random_state: Any
     n_jobs: int | None
@@ -141,6 +143,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         check_subset("selection", self.selection, QUESTIONS)
         check_likelihood(self.likelihood, self.noise, self.value_range)
         check_missing(self, observations)
+        check_local(self)
         x = observations.values
         check_range("value_range", self.value_range, float(x.min()), float(x.max()))
         if self.ridge is not None:
@@ -180,6 +183,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         for name, usual, why in (
             ("engine", "auto", "variances are those of the draws"),
             ("storage", "float64", "no second moments are stored"),
+            ("local", None, "the local term is part of variational fits"),
         ):
             if getattr(self, name) != usual:
                 yield name, usual, why
@@ -205,6 +209,8 @@ class FittingModel(CallbackSupport, RecordedModel):
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, asked, bool(learn), likelihood)
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
+        lines = lines_for(self.local, sides, observations.shape)
+        settings = replace(settings, local=lines, local_open=self.local == "auto")
         kept = self._open_checkpoint(observations, *sides, settings)
         resume = None if kept is None else kept.snapshot
         if kept is not None and resume is not None:
@@ -217,7 +223,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             tasks.begin()
 
         work = self._work(observations, sides, settings)
-        device = device_for(self.device, likelihood)
+        device = "cpu" if lines is not None else device_for(self.device, likelihood)
         with open_device(device, self.n_jobs, work) as backend, progress as show:
 
             def after(sweep: Progress) -> bool:

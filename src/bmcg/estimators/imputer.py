@@ -41,7 +41,8 @@ class BMCGImputer(CallbackSupport, OneToOneFeatureMixin, TransformerMixin, BaseE
     Parameters
     ----------
     rank, posterior, ridge, max_sweeps, tol, engine, storage, bias, learn_graphs, selection, \
-n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, checkpoint, resume
+n_draws, likelihood, noise, local, value_range, random_state, n_jobs, device, verbose, checkpoint, \
+resume
         As in `BMCG`.
     missing_values : number or NaN, default=NaN
         What marks a missing entry. None and the missing values of data frames count as NaN.
@@ -113,6 +114,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, 
         n_draws: int = 100,
         likelihood: str = "gaussian",
         noise: str = "shared",
+        local: Literal["auto", "rows", "cols"] | None = None,
         value_range: Any = "auto",
         missing_values: float = np.nan,
         scale: Scale = "auto",
@@ -138,6 +140,7 @@ n_draws, likelihood, noise, value_range, random_state, n_jobs, device, verbose, 
         self.n_draws = n_draws
         self.likelihood = likelihood
         self.noise = noise
+        self.local = local
         self.value_range = value_range
         self.missing_values = missing_values
         self.scale = scale

@@ -69,6 +69,7 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]], family: Family) -> Snapshot:
         at_entries=(arrays["entry_mean"], arrays["entry_variance"])
         if "entry_mean" in arrays
         else None,
+        local=None,
         **gammas,
     )
     return Snapshot(

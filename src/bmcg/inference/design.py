@@ -127,6 +127,15 @@ def _ones(X: Array) -> Array:
 
 def moments_of(state: State, entries: SparseRows) -> tuple[Array, Array]:
     """Mean and variance at the rows' observed entries, in row order, (n_observed,) each."""
+    mean, variance = factor_moments(state, entries)
+    if state.local is None:
+        return mean, variance
+    own = state.local.at(entries.owners, entries.indices)
+    return mean + own[0], variance + own[1]
+
+
+def factor_moments(state: State, entries: SparseRows) -> tuple[Array, Array]:
+    """The same of u·v alone, without the local term."""
     return pair_moments(
         entries, as_own(state.rows, state.biased), as_partner(state.cols, state.biased)
     )
@@ -143,7 +152,10 @@ def pair_moments(entries: SparseRows, U: Factors, V: Factors) -> tuple[Array, Ar
 def entry_moments(
     state: State, rows: NDArray[np.integer], cols: NDArray[np.integer]
 ) -> tuple[Array, Array]:
-    """Mean and variance of u·v (with biases, u·v + b + c) at paired positions, (n_pairs,) each."""
+    """Mean and variance of entries at paired positions, (n_pairs,) each.
+
+    Of u·v; with biases, u·v + b + c; with a local term, that as well.
+    """
     U, V = as_own(state.rows, state.biased), as_partner(state.cols, state.biased)
     mean, variance = np.empty(len(rows)), np.empty(len(rows))
     step = max(1, BATCH // max(1, 2 * U.cov.shape[1]))
@@ -154,4 +166,7 @@ def entry_moments(
         left, _ = U.covariance.factors_of_variance(U.rows, i)
         _, right = V.covariance.factors_of_variance(V.rows, j)
         variance[here] = np.einsum("pr,pr->p", left, right)
-    return mean, variance
+    if state.local is None:
+        return mean, variance
+    own = state.local.at(rows, cols)
+    return mean + own[0], variance + own[1]

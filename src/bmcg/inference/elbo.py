@@ -20,6 +20,7 @@ def elbo(state: State, rows: Side, cols: Side, prior: Prior) -> float:
         + _factors(state.rows, rows, side_lam(state, "rows"))
         + _factors(state.cols, cols, side_lam(state, "cols"))
         - sum(float(g.divergence(prior.c0, prior.d0).sum()) for g in gammas)
+        + (0.0 if state.local is None else state.local.bound)
     )
 
 

@@ -2,8 +2,8 @@
 
 A sampled model is put together from what left-out entries speak for (`sampled_questions`), and so
 is the choice between draws and a variational posterior. A variational one asks before the fit: are
-biases worth having? After it: would it do without components, without features, without a graph?
-A question that is not asked leaves the fuller model.
+biases worth having, and a local term? After it: would it do without components, without features,
+without a graph? A question that is not asked leaves the fuller model.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..observations import Observations
 from .fit import Fit, Progress, Settings, Start
 from .form import Form
 from .left_out import LEAST_ENTRIES, Choice, Judge, Score, ties
+from .local_question import ask_local
 from .place import ChainPlace
 from .questions import (
     WHOLE,
@@ -67,7 +68,7 @@ Place = Snapshot | ChainPlace
 Keep = Callable[[Any], None]
 
 RANGE = "because left-out entries are predicted better within it"
-BEFORE: dict[str, Question] = {"biases": ask_biases}
+BEFORE: dict[str, Question] = {"biases": ask_biases, "local": ask_local}
 AFTER: dict[str, Question] = {
     "start": ask_start,
     "components": ask_components,

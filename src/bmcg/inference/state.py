@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..likelihoods import Noise
 from ..likelihoods.gamma import Gamma
 from .covariance import Covariance
+from .local import Local
 
 __all__ = ["Factors", "Gamma", "State", "side_lam"]
 
@@ -83,7 +84,10 @@ class State:
     own : mapping of str to ndarray
         What the likelihood has learned besides τ.
     at_entries : tuple of ndarray of shape (n_observed,) or None
-        Mean and variance of the entries at these factors, in row order, where they are known.
+        Mean and variance of the entries at these factors, in row order, where they are known; the
+        local term is part of them.
+    local : Local or None
+        q(S), where the model has a local term.
     """
 
     rows: Factors
@@ -95,6 +99,7 @@ class State:
     col_bias: Gamma | None = None
     own: Mapping[str, Array] = field(default_factory=dict)
     at_entries: tuple[Array, Array] | None = None
+    local: Local | None = None
 
     @property
     def noise(self) -> Noise:

@@ -15,6 +15,7 @@ from ..linalg.spread import Spread
 from ..linalg.system import mean_system
 from . import design
 from .families import Family, posterior_of
+from .local import update_and_learn
 from .side import Prior, Side
 from .state import Factors, Gamma, State, side_lam
 
@@ -162,9 +163,42 @@ def match_of(likelihood: Likelihood, state: State, rows: Side) -> Match:
 
 def matched(likelihood: Likelihood, state: State, rows: Side) -> State:
     """The state with the moments of its entries, where the likelihood asks for them."""
-    if likelihood.is_plain:
+    if likelihood.is_plain or state.at_entries is not None:
         return state
     return replace(state, at_entries=design.moments_of(state, rows.entries))
+
+
+def weighting_of(likelihood: Likelihood, state: State, rows: Side) -> Weighting:
+    """Weights and targets as the factors see them: the local term is taken off the targets."""
+    seen = likelihood.weighting(state.noise, match_of(likelihood, state, rows))
+    if state.local is None:
+        return seen
+    targets = rows.entries.values if seen.targets is None else seen.targets
+    own, _ = state.local.at(rows.entries.owners, rows.entries.indices)
+    return seen._replace(targets=targets - own)
+
+
+def update_s(likelihood: Likelihood, state: State, rows: Side) -> State:
+    """q(S) given the factors, and its scales; how the entries match follows. Itself without S."""
+    if state.local is None:
+        return state
+    entries = rows.entries
+    mean, variance = design.factor_moments(state, entries)
+    old, spread = state.local.at(entries.owners, entries.indices)
+    match = Match(entries, moments=lambda: (mean + old, variance + spread))
+    seen = likelihood.weighting(state.noise, match)
+    weights = np.ones(len(mean)) if seen.weights is None else seen.weights
+    targets = entries.values if seen.targets is None else seen.targets
+    given = entries, seen.tau * weights, targets - mean, rows.backend
+    local = update_and_learn(state.local, *given)
+    own, spread = local.at(entries.owners, entries.indices)
+    found = Match(entries, moments=lambda: (mean + own, variance + spread))
+    return replace(
+        state,
+        local=local,
+        at_entries=(found.mean, found.variance),
+        squared_error=float(found.squares.sum()),
+    )
 
 
 def update_noise(likelihood: Likelihood, state: State, rows: Side) -> State:
@@ -183,18 +217,18 @@ def sweep(
     gain_tol: float = 1e-3,
     hold: bool = False,
 ) -> tuple[State, FactorUpdate, FactorUpdate]:
-    """q(U), q(V), q(λ), q(τ), each once, in the paper's order; q(λ) stays with `hold`.
+    """q(U), q(V), q(S), q(λ), q(τ), each once, in the paper's order; q(λ) stays with `hold`.
 
     Weights and targets are renewed before each side.
     """
     biased, likelihood = state.biased, prior.likelihood
-    seen = likelihood.weighting(state.noise, match_of(likelihood, state, rows))
+    seen = weighting_of(likelihood, state, rows)
     lam = side_lam(state, "rows").mean
     U = update_factors(
         family, rows, state.cols, state.rows, seen, lam, biased=biased, gain_tol=gain_tol
     )
     new = replace(state, rows=U.factors, at_entries=None)
-    seen = likelihood.weighting(new.noise, match_of(likelihood, new, rows))
+    seen = weighting_of(likelihood, new, rows)
     lam = side_lam(state, "cols").mean
     V = update_factors(
         family, cols, U.factors, state.cols, seen, lam, biased=biased, gain_tol=gain_tol
@@ -202,6 +236,6 @@ def sweep(
     new = replace(new, cols=V.factors)
     if likelihood.is_plain:
         new = replace(new, squared_error=expected_squared_error(cols, V, U.factors, biased))
-    new = matched(likelihood, new, rows)
+    new = matched(likelihood, update_s(likelihood, new, rows), rows)
     new = new if hold else update_lambda(prior, new)
     return update_noise(likelihood, new, rows), U, V

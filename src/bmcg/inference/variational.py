@@ -22,7 +22,7 @@ from .fit import Fit, Progress, Settings, SideInput, Start
 from .pruning import drop, surplus
 from .side import Side
 from .snapshot import Snapshot
-from .start import grow, initial_state, with_noise
+from .start import grow, initial_state, with_local, with_noise
 from .state import State, moved, side_lam, with_nodes
 from .strengths import learn_strengths
 from .updates import FactorUpdate, sweep
@@ -170,6 +170,7 @@ class _Loop:
         self.rows, self.cols, self.settings = rows, cols, settings
         self.offset, self.scale = offset, scale
         self.callback, self.keep = callback, keep
+        self.lines = settings.local
         self.posterior = posterior_of(settings.family)
         self.n_observed = rows.n_observed
         # The bound of the data itself, not of the data over its scale.
@@ -279,6 +280,10 @@ class _Loop:
             bold = prior.likelihood.bold(state.noise)
             self.changed = bold is not state.noise
             state = replace(state, own=bold.own)
+        if self.lines is not None and state.local is None and number >= SETTLE and not waits:
+            # Low rank comes first, or S would take all it can.
+            state = with_local(state, self.lines, self.n_observed)
+            self.changed, self.momentum = True, REST
         for momentum in (self.momentum, REST):
             before, later = state, REST
             if number and not waits:
@@ -330,6 +335,8 @@ class _Loop:
 
     def _is_over(self, gain: float) -> bool:
         """Whether another sweep would gain too little, as far as the bound can tell."""
+        if self.lines is not None and self.swept is not None and self.swept.local is None:
+            return False
         if not self.is_estimated:
             return gain <= self._target() and (not self.settings.learn or self._was_still())
         if len(self.ranks) < 2 * WINDOW or len(set(self.ranks[-2 * WINDOW :])) > 1:

@@ -51,11 +51,20 @@ class Bands:
 
     def inverse(self, L: Precision, D: Array, lam: Array, spread_out: Mapper) -> SelectedInverse:
         """Of (diag(D[:, r]) + lam[r] L)⁻¹ for every r: D (n, k), lam (k,)."""
+        return self.condition(L, D, np.zeros((L.n, 0)), lam, spread_out)[1]
+
+    def condition(
+        self, L: Precision, D: Array, H: Array, lam: Array, spread_out: Mapper
+    ) -> tuple[Array, SelectedInverse]:
+        """Solutions of (diag(D[:, r]) + lam[r] L) x = H[:, r], (n, k), and those inverses.
+
+        An H without columns asks for no solution.
+        """
         band = np.zeros((L.n, self.width + 1))
         band[:, 0] = L.diagonal[self.order]
         np.subtract.at(band, (self.lower, self.lag), L.weights)
         diagonal, between = np.empty(D.shape), np.empty((len(self.lag), len(lam)))
-        log_det = np.empty(len(lam))
+        log_det, mean = np.empty(len(lam)), np.empty(H.shape)
 
         def invert(at: slice) -> None:
             A = band[:, :, None] * lam[at]
@@ -64,6 +73,10 @@ class Bands:
             if not (A[:, 0] > 0.0).all():
                 raise np.linalg.LinAlgError("a banded precision is not positive definite")
             log_det[at] = np.log(A[:, 0]).sum(axis=0)
+            if H.shape[1]:
+                x = np.ascontiguousarray(H[self.order, at])
+                solve_bands(A, x)
+                mean[self.order, at] = x
             Z = np.empty(A.shape)
             invert_bands(A, Z)
             diagonal[self.order, at] = Z[:, 0]
@@ -71,7 +84,7 @@ class Bands:
 
         for _ in spread_out(invert, [slice(r, r + LANES) for r in range(0, len(lam), LANES)]):
             pass
-        return SelectedInverse(diagonal, log_det, between)
+        return mean, SelectedInverse(diagonal, log_det, between)
 
 
 def find_bands(L: Precision) -> Bands | None:
@@ -133,3 +146,23 @@ def invert_bands(A, Z):
             l, z = A[p, p - j], Z[p, p - j]
             for r in range(k):
                 own[r] -= l[r] * z[r]
+
+
+@fast
+def solve_bands(A, x):
+    """x (n, k) becomes Q⁻¹x in place, A as `factor_bands` has left it."""
+    n, width, k = A.shape
+    for i in range(n):
+        own = x[i]
+        for d in range(1, min(width, i + 1)):
+            l, other = A[i, d], x[i - d]
+            for r in range(k):
+                own[r] -= l[r] * other[r]
+    for i in range(n - 1, -1, -1):
+        own, pivot = x[i], A[i, 0]
+        for r in range(k):
+            own[r] /= pivot[r]
+        for p in range(i + 1, min(i + width, n)):
+            l, other = A[p, p - i], x[p]
+            for r in range(k):
+                own[r] -= l[r] * other[r]

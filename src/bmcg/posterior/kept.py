@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,9 @@ from ..inference.draws import Draws
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+# What a file keeps of a chain.
+DRAWS = ("rows", "cols", "tau")
 
 
 def kept_means(draws: Draws, rows: Index, cols: Index) -> Array:
@@ -39,3 +45,16 @@ def chosen(draws: Draws, n_draws: int, rng: np.random.Generator) -> NDArray[np.i
     """Which draws stand for so many: each as often as any other, in random order."""
     rounds = -(-n_draws // len(draws))
     return np.concatenate([rng.permutation(len(draws)) for _ in range(rounds)])[:n_draws]
+
+
+def read_draws(arrays: Mapping[str, NDArray[Any]]) -> Draws | None:
+    """The draws of a model file, where it has any."""
+    if "draws_tau" not in arrays:
+        return None
+    U, V, tau = (arrays[f"draws_{name}"] for name in DRAWS)
+    return Draws(U, V, tau, parts_of(arrays, "draws_own_"))
+
+
+def parts_of(arrays: Mapping[str, NDArray[Any]], head: str) -> dict[str, Array]:
+    """Arrays whose names start with `head`, by the rest of their names."""
+    return {name[len(head) :]: part for name, part in arrays.items() if name.startswith(head)}

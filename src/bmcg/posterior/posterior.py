@@ -24,6 +24,8 @@ from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import Limits, Predictive
 from ..observations import View
 from .blocks import mean_products, variance_products
+from .kept import DRAWS, parts_of, read_draws
+from .local import LocalTerm, refuse_local
 from .newcomers import expected, of_any
 from .side import SidePosterior, bias_precision
 from .units import Units
@@ -33,8 +35,6 @@ Index = NDArray[np.intp]
 
 # Numbers gathered at once for pairs of rows and columns, 32 MiB.
 BATCH = 1 << 22
-# What a file keeps of a chain.
-_DRAWS = ("rows", "cols", "tau")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Posterior:
     likelihood : Likelihood
     own : mapping of str to ndarray
         What it has learned besides τ.
+    local : LocalTerm or None
     """
 
     family: Family
@@ -80,6 +81,7 @@ class Posterior:
     units: Units | None = None
     likelihood: Likelihood = field(default_factory=Gaussian)
     own: Own = field(default_factory=dict)
+    local: LocalTerm | None = None
 
     @property
     def noise(self) -> Noise:
@@ -148,7 +150,7 @@ class Posterior:
         out = np.empty(len(rows))
         for at in _batches(len(rows), U.shape[1]):
             out[at] = np.einsum("pr,pr->p", U[rows[at]], V[cols[at]])
-        return out
+        return out if self.local is None else out + self.local.mean[rows, cols]
 
     def _in_units(self, products: Array, cols: Index) -> Array:
         """Values that follow from u·v in some columns, (..., n_entries)."""
@@ -172,12 +174,13 @@ class Posterior:
         u, v = self.rows.factors, self.cols.factors
         left, _ = u.covariance.factors_of_variance(u.mean, rows)
         _, right = v.covariance.factors_of_variance(v.mean, cols)
-        return np.einsum("pr,pr->p", left, right)
+        out = np.einsum("pr,pr->p", left, right)
+        return out if self.local is None else out + self.local.variance[rows, cols]
 
     @property
-    def _learned(self) -> tuple[Factors, Factors, KeptDraws | None]:
+    def _learned(self) -> tuple[Factors, Factors, KeptDraws | None, LocalTerm | None]:
         """What products of rows and columns follow from."""
-        return self.rows.factors, self.cols.factors, self.draws
+        return self.rows.factors, self.cols.factors, self.draws, self.local
 
     def mean_block(self, rows: Index, cols: Index) -> Array:
         """Means of all pairs of some rows and some columns, shape (n_rows, n_cols).
@@ -243,6 +246,7 @@ class Posterior:
         Factors
             Of n rows, in the units of `rows`.
         """
+        refuse_local(self.local, "new rows cannot be placed")
         side = self._rows_on(new, backend)
         prior, pull = expected(self.rows, side.n, links, features)
         noise = self.likelihood.newcomers(Noise(self.tau, self.own), side.n)
@@ -262,6 +266,7 @@ class Posterior:
             raise ValueError(
                 "the evidence of new rows is known for Gaussian noise of one size only"
             )
+        refuse_local(self.local, "new rows have no evidence")
         side = self._rows_on(new, backend)
         prior, pull = (part[self.rows.free] for part in of_any(self.rows))
         biased, tau = self.rows.constant >= 0, float(self.tau.mean)
@@ -285,6 +290,7 @@ class Posterior:
         draws = self.draws
         if draws is not None:
             draws = KeptDraws(draws.cols, draws.rows, draws.tau, draws.own)
+        refuse_local(self.local, "rows and columns cannot change places")
         turned = self.likelihood.transposed()
         return replace(self, rows=self.cols, cols=self.rows, draws=draws, likelihood=turned)
 
@@ -298,6 +304,7 @@ class Posterior:
 
     def start(self) -> Start:
         """Where a fit that goes on begins: constant columns are not part of its state."""
+        refuse_local(self.local, "a fit cannot go on")
         sides = [select(side.factors, side.mask) for side in (self.rows, self.cols)]
         state = State(sides[0], sides[1], self.lam, self.tau, np.nan, own=self.own)
         if self.rows.constant >= 0:
@@ -315,10 +322,12 @@ class Posterior:
             "family": np.frombuffer(self.family.encode(), dtype=np.uint8),
         }
         if self.draws is not None:
-            arrays |= {f"draws_{name}": getattr(self.draws, name) for name in _DRAWS}
+            arrays |= {f"draws_{name}": getattr(self.draws, name) for name in DRAWS}
             arrays |= {f"draws_own_{name}": part for name, part in self.draws.own.items()}
         if self.units is not None:
             arrays |= self.units.to_arrays()
+        if self.local is not None:
+            arrays |= {"local_mean": self.local.mean, "local_variance": self.local.variance}
         arrays |= {f"own_{name}": part for name, part in self.own.items()}
         arrays["likelihood"] = np.frombuffer(self.likelihood.title.encode(), dtype=np.uint8)
         return arrays | self.rows.to_arrays("row") | self.cols.to_arrays("col")
@@ -338,11 +347,12 @@ class Posterior:
             float(arrays["scale"][0]),
             float(arrays["scale"][1]),
             (float(arrays["scale"][2]), float(arrays["scale"][3])),
-            _read_draws(arrays),
+            read_draws(arrays),
             float(arrays["scale"][4]) if len(arrays["scale"]) > 4 else 0.0,
             Units.from_arrays(arrays),
             likelihood_of(bytes(arrays.get("likelihood", b"gaussian")).decode()),
-            _parts(arrays, "own_"),
+            parts_of(arrays, "own_"),
+            LocalTerm.from_arrays(arrays),
         )
 
     @classmethod
@@ -379,19 +389,10 @@ class Posterior:
             fit.draws,
             likelihood=fit.likelihood,
             own=state.own,
+            local=None
+            if state.local is None
+            else LocalTerm(state.local.mean, state.local.variance),
         )
-
-
-def _read_draws(arrays: Mapping[str, NDArray[Any]]) -> KeptDraws | None:
-    if "draws_tau" not in arrays:
-        return None
-    U, V, tau = (arrays[f"draws_{name}"] for name in _DRAWS)
-    return KeptDraws(U, V, tau, _parts(arrays, "draws_own_"))
-
-
-def _parts(arrays: Mapping[str, NDArray[Any]], head: str) -> dict[str, Array]:
-    """Arrays whose names start with `head`, by the rest of their names."""
-    return {name[len(head) :]: part for name, part in arrays.items() if name.startswith(head)}
 
 
 def _batches(n: int, width: int) -> list[slice]:

@@ -9,6 +9,7 @@ from ..likelihoods import Drawn
 from ..likelihoods.predictive import Predictive
 from .draws import Draws, batches
 from .kept import chosen
+from .local import refuse_local
 from .posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -19,6 +20,7 @@ def simulated(
     posterior: Posterior, rows: Index, cols: Index, n_draws: int, seed: int, include_noise: bool
 ) -> Array:
     """Draws at paired positions, in the data's units, shape (n_draws, n_pairs)."""
+    refuse_local(posterior.local, "joint draws cannot be made")
     rng, likelihood = np.random.default_rng([seed, 2]), posterior.likelihood
     at = posterior.places(rows, cols)
     if posterior.draws is None:
