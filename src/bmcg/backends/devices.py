@@ -77,7 +77,9 @@ def grouping_on(device: str, entries: int) -> Any:
 
 
 @contextmanager
-def open_device(device: str, n_jobs: int | None, work: Work | None = None) -> Iterator[Backend]:
+def open_device(
+    device: str, n_jobs: int | None, work: Work | None = None, group: Any = None
+) -> Iterator[Backend]:
     """The back end of a device; threads and memory are given back with the block.
 
     Parameters
@@ -89,7 +91,17 @@ def open_device(device: str, n_jobs: int | None, work: Work | None = None) -> It
     work : Work, optional
         What it is for: entries that do not fit stay on the host, and what does not fit even so is
         refused before anything is done.
+    group : Group, optional
+        Processes that share the work, each on cores, or on a GPU, of its own.
     """
+    if group is not None:
+        from .distributed.backend import DistributedBackend
+        from .distributed.places import jobs_of, place_of
+
+        device, n_jobs = place_of(device, work), jobs_of(n_jobs)
+        with open_device(device, n_jobs, None if work is None else work.share(group.size)) as own:
+            yield DistributedBackend(own, group)
+        return
     where = chosen(device, work)
     if where == "cpu":
         with open_backend(n_jobs) as backend:

@@ -26,3 +26,7 @@ class Work(NamedTuple):
     components: int
     kind: str
     nodes: int = 0
+
+    def share(self, size: int) -> Work:
+        """Of one of so many processes, if rows and entries are shared alike."""
+        return self._replace(entries=-(-self.entries // size))

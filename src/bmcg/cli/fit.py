@@ -13,7 +13,7 @@ from .app import app
 
 @app.command()
 def fit(
-    data: o.Data,
+    data: o.DataFiles,
     output: o.ModelOutput,
     row: o.Row = None,
     col: o.Col = None,
@@ -79,6 +79,9 @@ def fit(
 
     `bmcg fit sensors.tsv --wide --time hour --col-graph pipes.csv -o model.safetensors`
 
+    `torchrun --nproc-per-node 4 -m bmcg fit ratings/*.parquet --row user --col item
+    --value rating -o model.safetensors`
+
     `zcat ratings.csv.gz | bmcg fit - --row user --col item --value rating
     -o model.safetensors --checkpoint fit.checkpoint --resume`
     """
@@ -88,7 +91,10 @@ def fit(
     from .tables import Dialect
 
     dialect = Dialect(format.value, delimiter)
-    form = DataForm(data, row, col, value, wide, duplicates.value, dialect).counted(implicit)
+    files = work.expanded(data)
+    form = DataForm(
+        files[0], row, col, value, wide, duplicates.value, dialect, more=files[1:]
+    ).counted(implicit)
     sides = work.Sides(
         row=work.SideFiles("row", row_graph, row_chain, row_features),
         col=work.SideFiles("col", col_graph, col_chain, col_features),

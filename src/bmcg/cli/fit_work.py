@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..observations.labels import Labels
 from .compiling import announced_compilation
 from .features import PATTERN, feature_file, read_features
 from .graphs import AUTO, GraphFile, read_graph
+from .many import one_of_many, read_share
 from .names import extended
 from .outcome import (
     UserError,
@@ -81,17 +83,31 @@ class Sides:
 def fit(
     form: DataForm, sides: Sides, parameters: dict[str, Any], output: Path, force: bool
 ) -> None:
-    """Fit BMCG on files and save the model."""
-    inputs = (form.path, *sides.row.files, *sides.col.files)
+    """Fit BMCG on files and save the model; of several processes, the first one saves it."""
+    with one_of_many() as group:
+        _fit(form, sides, parameters, output, force, group)
+
+
+def _fit(
+    form: DataForm,
+    sides: Sides,
+    parameters: dict[str, Any],
+    output: Path,
+    force: bool,
+    group: Any,
+) -> None:
+    inputs = (*form.paths, *sides.row.files, *sides.col.files)
     check_inputs(*inputs)
     check_output(output, force, inputs)
     checkpoint = parameters["checkpoint"]
     _check_checkpoint(checkpoint, parameters["resume"], output)
     form, timed = _time_side(form, sides)
-    observations, graphs, features = read_all(form, sides, timed)
+    observations, graphs, features = read_all(form, sides, timed, group)
     model = BMCG(**parameters)
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
         model.fit(observations, *graphs, *features)
+    if group is not None and not group.is_first:
+        return
     for argument, note in model.joined_.items():
         say(f"{argument.replace('_', ' ')}: {note}")
     model.save(output)
@@ -111,6 +127,23 @@ def fit(
         say(f"{advice}, and a larger --max-sweeps")
 
 
+def expanded(given: list[Path]) -> tuple[Path, ...]:
+    """The files that were named, patterns spelled out in the order of their names."""
+    found: list[Path] = []
+    for path in given:
+        if path.exists() or not any(mark in str(path) for mark in "*?["):
+            found.append(path)
+            continue
+        matches = sorted(glob(str(path)))
+        if not matches:
+            raise UserError(f"no file matches {path}")
+        found += [Path(name) for name in matches]
+    twice = next((path for path in found if found.count(path) > 1), None)
+    if twice is not None:
+        raise UserError(f"{twice} is given twice")
+    return tuple(found)
+
+
 def one_range(given: tuple[float, float] | None, observed: bool) -> Any:
     """The range of values as the estimator takes it."""
     if given is not None and observed:
@@ -121,10 +154,13 @@ def one_range(given: tuple[float, float] | None, observed: bool) -> Any:
 
 
 def read_all(
-    form: DataForm, sides: Sides, timed: str | None
+    form: DataForm, sides: Sides, timed: str | None, group: Any = None
 ) -> tuple[Observations, list[Any], list[Any]]:
-    """Observations, graphs and features of both sides; every file is read once."""
-    found = read_observations(form)
+    """Observations, graphs and features of both sides; every file is read once.
+
+    Of several processes each reads its share of the observations, and all of the rest.
+    """
+    found = read_observations(form) if group is None else read_share(form, group)
     labels = [found.row_labels, found.col_labels]
     given = (sides.row, sides.col)
     files = [

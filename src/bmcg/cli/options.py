@@ -146,6 +146,15 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+DataFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...",
+        help="Tables of observations (.csv, .tsv or .parquet), several with the same columns or a "
+        "quoted pattern such as 'ratings/*.parquet', or - for standard input.",
+        show_default=False,
+    ),
+]
 Row = Annotated[str | None, typer.Option(help="Column with the row labels.", show_default=False)]
 Col = Annotated[str | None, typer.Option(help="Column with the column labels.", show_default=False)]
 KnownRow = Annotated[

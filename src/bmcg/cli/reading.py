@@ -38,6 +38,8 @@ class DataForm:
     dialect : Dialect
     counts : bool
         Whether a line without a value stands for one.
+    more : tuple of Path
+        Further files of lines like those of the first.
     """
 
     path: Path
@@ -48,6 +50,12 @@ class DataForm:
     duplicates: str = "error"
     dialect: Dialect = PLAIN
     counts: bool = False
+    more: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All files."""
+        return (self.path, *self.more)
 
     def counted(self, implicit: bool) -> DataForm:
         """The same of what was seen: lines are counted where no column of values is named."""
@@ -208,18 +216,51 @@ def grown(observations: Observations, rows: Labels | None, cols: Labels | None) 
     )
 
 
+def check_long(form: DataForm) -> None:
+    """Raise unless every file has the columns that options name."""
+    for path in form.paths:
+        present = column_names(path, form.dialect)
+        for option in ("row", "col") if form.counts else ("row", "col", "value"):
+            if getattr(form, option) is None:
+                raise UserError(
+                    f"pass --{option} NAME, a column of {path} ("
+                    f"{', '.join(present)}), or --wide for a matrix"
+                )
+        row, col = cast(tuple[str, str], (form.row, form.col))
+        valued = {} if form.value is None else {"--value": form.value}
+        require_columns(path, present, {"--row": row, "--col": col} | valued)
+
+
 def _long_cells(form: DataForm) -> Cells:
-    present = column_names(form.path, form.dialect)
-    for option in ("row", "col") if form.counts else ("row", "col", "value"):
-        if getattr(form, option) is None:
-            raise UserError(
-                f"pass --{option} NAME, a column of {form.path} ("
-                f"{', '.join(present)}), or --wide for a matrix"
-            )
+    check_long(form)
     row, col = cast(tuple[str, str], (form.row, form.col))
-    named = {"--row": row, "--col": col} | ({} if form.value is None else {"--value": form.value})
-    require_columns(form.path, present, named)
-    table = read_table(form.path, (row, col), dialect=form.dialect)
+    tables = [read_table(path, (row, col), dialect=form.dialect) for path in form.paths]
+    if len(tables) > 1:
+        wanted = [name for name in (row, col, form.value) if name is not None]
+        parts = [table.select(wanted) for table in tables]
+        return cells_of(_joined(parts, form), form)
+    return cells_of(tables[0], form)
+
+
+def _joined(parts: list[pa.Table], form: DataForm) -> pa.Table:
+    """Lines of several files as one table; labels of two kinds become text."""
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException:
+        fields = [(form.row, pa.string()), (form.col, pa.string())]
+        for name, kind in fields:
+            at = parts[0].column_names.index(cast(str, name))
+            parts = [part.set_column(at, name, part.column(name).cast(kind)) for part in parts]
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException as error:
+        files = ", ".join(map(str, form.paths[:3]))
+        raise UserError(f"{files}: columns of different kinds: {one_line(error)}") from None
+
+
+def cells_of(table: pa.Table, form: DataForm) -> Cells:
+    """Entries of a table of lines."""
+    row, col = cast(tuple[str, str], (form.row, form.col))
     rows, cols = (label_names(table, name, form.path) for name in (row, col))
     ones = np.ones(len(table))
     values = ones if form.value is None else _numbers(table, form.value, form.path)
@@ -227,6 +268,10 @@ def _long_cells(form: DataForm) -> Cells:
 
 
 def _wide_cells(form: DataForm) -> Cells:
+    if form.more:
+        raise UserError(
+            f"--wide takes one table, not {len(form.paths)}: {form.more[0]} is one more"
+        )
     if form.col is not None or form.value is not None:
         raise UserError("--wide takes no --col and no --value: the table is the matrix")
     present = column_names(form.path, form.dialect)

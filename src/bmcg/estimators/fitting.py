@@ -42,6 +42,7 @@ from ..progress import fit_progress
 from .ending import warn_of_end
 from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
+from .many import Keeper, check_shared, group_of, lines_of_one, quiet, together
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
 from .smooth import check_local, lines_for
@@ -103,6 +104,8 @@ class FittingModel(CallbackSupport, RecordedModel):
         likelihood: Likelihood = WeakZero()
         if not is_implicit(self):
             likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
+        given_rows, given_cols = (row_graph, row_features), (col_graph, col_features)
+        check_shared(observations, likelihood, given_rows, given_cols)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
         asked = self._asked(rows, cols)
@@ -128,7 +131,8 @@ class FittingModel(CallbackSupport, RecordedModel):
     def _doubts(self, observations: Observations) -> Iterator[str]:
         """What the values themselves say against the fit."""
         equal = None if is_implicit(self) else equal_words(observations.values)
-        far = far_words(observations) if self.likelihood == "gaussian" else None
+        alone = group_of(observations) is None
+        far = far_words(observations) if alone and self.likelihood == "gaussian" else None
         yield from (words for words in (equal, far) if words is not None)
 
     def _check_parameters(self, observations: Observations) -> None:
@@ -209,26 +213,30 @@ class FittingModel(CallbackSupport, RecordedModel):
         learn = rows.is_tied or cols.is_tied if self.learn_graphs == "auto" else self.learn_graphs
         settings = self._settings(observations, asked, bool(learn), likelihood)
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
-        lines = lines_for(self.local, sides, observations.shape)
+        group = group_of(observations)
+        lines = lines_of_one(group, self.local, lambda: lines_for(self.local, sides, (m, n)))
         settings = replace(settings, local=lines, local_open=self.local == "auto")
-        kept = self._open_checkpoint(observations, *sides, settings)
-        resume = None if kept is None else kept.snapshot
-        if kept is not None and resume is not None:
-            settings = replace(settings, seed=kept.identity.seed)
-        progress = tasks.progress(self.verbose)
+        file = self._open_checkpoint(observations, *sides, settings)
+        resume = None if file is None else file.snapshot
+        if file is not None and resume is not None:
+            settings = replace(settings, seed=file.identity.seed)
+        kept, progress = Keeper(file, group), quiet(group, tasks.progress(self.verbose))
 
         def between(place: Snapshot) -> None:
-            if kept is not None:
-                kept(place)
+            kept(place)
             tasks.begin()
 
         work = self._work(observations, sides, settings)
         device = "cpu" if lines is not None else device_for(self.device, likelihood)
-        with open_device(device, self.n_jobs, work) as backend, progress as show:
+        with (
+            open_device(device, self.n_jobs, work, group) as backend,
+            progress as show,
+            together(group, kept) as ends,
+        ):
 
             def after(sweep: Progress) -> bool:
                 show(sweep)
-                return tasks.end(lambda: self._as_of(sweep.fit(), observations))
+                return ends(tasks.end(lambda: self._as_of(sweep.fit(), observations)))
 
             tasks.begin()
             fit, selection = select(
@@ -243,9 +251,8 @@ class FittingModel(CallbackSupport, RecordedModel):
                 resume=resume,
             )
             fitted = self._posterior(fit, observations, backend)
-        if kept is not None:
-            kept.finish(fit)
-        return fit, fitted, selection, "" if kept is None else kept.advice
+        kept.finish(fit)
+        return fit, fitted, selection, kept.advice
 
     def _open_checkpoint(
         self, observations: Observations, rows: SideInput, cols: SideInput, settings: Settings

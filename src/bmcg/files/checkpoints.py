@@ -224,14 +224,15 @@ def identify(
     seed: int,
 ) -> Identity:
     """The identity of a fit; `settings` holds plain values."""
-    view = observations.by_row
     labels = [
         side.encode()
         for side in (observations.row_labels, observations.col_labels)
         if side is not None
     ]
     shape = np.asarray(observations.shape)
-    data = _digest(shape, view.indptr, view.indices, view.values, *labels)
+    # Of what is there, not of who holds it: a fit may go on with another number of processes.
+    entries = np.array([observations.fingerprint()], dtype=np.uint64).view(np.int64)
+    data = _digest(shape, entries, *labels)
     sides = _side_digest(rows), _side_digest(cols)
     return Identity(data, *sides, settings, seed, observations.shape)
 

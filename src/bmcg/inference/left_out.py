@@ -65,16 +65,15 @@ class Fold:
 def make_folds(observations: Observations, seed: int) -> list[Fold]:
     """Disjoint tenths of the entries, each with what is left; several where entries are few."""
     rng = np.random.default_rng([seed, 3])
-    i, j, x = observations.row_indices, observations.col_indices, observations.values
-    used = np.arange(len(x))
-    if len(x) > MOST_ENTRIES:
+    some = np.arange(observations.shape[0])
+    if len(observations) > MOST_ENTRIES:
         order = rng.permutation(observations.shape[0])
         counts = np.diff(observations.by_row.indptr)[order]
         some = order[: int(np.searchsorted(np.cumsum(counts), MOST_ENTRIES)) + 1]
-        used = np.flatnonzero(np.isin(i, some))
-    if len(used) < LEAST_ENTRIES:
+    i, j, x = observations.of_rows(some)
+    if len(x) < LEAST_ENTRIES:
         return []
-    used = rng.permutation(used)
+    used = rng.permutation(len(x))
     size = int(SHARE * len(used))
     folds = []
     for number in range(min(-(-ENOUGH // size), MOST_FOLDS)):

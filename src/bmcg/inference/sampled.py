@@ -246,7 +246,8 @@ def summary(
     same entries by different components, which have no common mean.
     """
     k, sides = len(last.lam), (draws.rows[-n_last:], draws.cols[-n_last:])
-    points = [X[: kept.shape[1]] for X, kept in zip((last.rows, last.cols), sides, strict=True)]
+    ends = zip((last.rows, last.cols), sides, strict=True)
+    points = [backend.array(X)[: kept.shape[1]] for X, kept in ends]
     # The constants that biases meet, and the level of all entries, are left out.
     order = np.arange(k + last.biased), np.append(np.arange(k), [k + 1] * last.biased).astype(int)
     turns = np.tile(np.eye(k + last.biased), (n_last, 1, 1))

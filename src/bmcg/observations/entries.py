@@ -16,6 +16,8 @@ from .labels import Labels, as_label_array
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
 
+# Entries whose fingerprints are made at once.
+HASHED = 1 << 20
 # Squares of larger values, and sums of them, do not fit into a float.
 LARGEST = 1e100
 
@@ -34,6 +36,22 @@ class View(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float64]
+
+    def fingerprint(self, first: int = 0) -> int:
+        """A number of what the entries are, in whatever order or parts they come.
+
+        Of parts that begin with group `first` it is the sum over the parts, modulo 2⁶⁴.
+        """
+        total = np.uint64(0)
+        for start in range(0, len(self.values), HASHED):
+            here = slice(start, start + HASHED)
+            entries = np.arange(start, min(start + HASHED, len(self.values)))
+            at = np.searchsorted(self.indptr, entries, "right")
+            place = (at + (first - 1)).astype(np.uint64) << np.uint64(32)
+            bits = np.ascontiguousarray(self.values[here] + 0.0).view(np.uint64)
+            mixed = _mixed(_mixed(place | self.indices[here].astype(np.uint64)) ^ bits)
+            total += np.add.reduce(mixed)
+        return int(total)
 
 
 @dataclass(frozen=True)
@@ -86,6 +104,18 @@ class Observations:
     def col_order(self) -> NDArray[np.intp]:
         """Place in row order of each value in column order: by_col.values = values[col_order]."""
         return np.argsort(self.by_row.indices, kind="stable")
+
+    def of_rows(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """Entries of some rows: rows, columns and values, in row order."""
+        i = self.row_indices
+        at = np.flatnonzero(np.isin(i, rows))
+        return i[at], self.col_indices[at], self.values[at]
+
+    def fingerprint(self) -> int:
+        """A number of what the entries are, the same whoever holds which of them."""
+        return self.by_row.fingerprint()
 
     def to_csr(self) -> sp.csr_array:
         """The entries as a sparse array; stored zeros are observed zeros."""
@@ -203,6 +233,29 @@ class Observations:
             )
         values = numeric(X, "X")
         return _from_dense(values, ~np.isnan(values))
+
+
+def group_entries(
+    rows: NDArray[np.int32],
+    cols: NDArray[np.int32],
+    values: NDArray[np.float64],
+    shape: tuple[int, int],
+    duplicates: Aggregate,
+    names: tuple[Labels | None, Labels | None] = (None, None),
+) -> View:
+    """Triples grouped by row and checked, of some of the rows or all; repeated ones merged."""
+    if len(values) == 0:
+        return View(np.zeros(shape[0] + 1, np.int64), cols, values)
+    x = _finite(values, "values")
+    _check_size(rows, cols, x)
+    return _merge(_by_row(rows, cols, x, shape), duplicates, names)
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose bits all depend on all bits of the given ones (splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def _finite(values: Any, argument: str) -> NDArray[np.float64]:

@@ -1,0 +1,1 @@
+"""One fit on many processes: entries and rows in shares, factors gathered, scalars reduced."""
