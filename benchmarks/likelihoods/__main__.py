@@ -1,6 +1,6 @@
 """Likelihoods on the data they are for, beside Gaussian noise: docs/results/likelihoods.md.
 
-    BMCG_DATA=... python -m benchmarks.likelihoods [--sets SET ...] [--seeds 1]
+    BMCG_DATA=... python -m benchmarks.likelihoods [--sets SET ...] [--models MODEL ...] [--seeds 1]
     python -m benchmarks.likelihoods page
 
 Run from the root of the repository. What was measured is kept in docs/results/likelihoods.json; the
@@ -30,6 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.likelihoods")
     parser.add_argument("part", nargs="?", choices=["page"], help="write the page alone")
     parser.add_argument("--sets", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--models", nargs="+", help="names on the page; all by default")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     given = parser.parse_args()
@@ -38,6 +39,8 @@ def main() -> None:
         for name in given.sets:
             for model in MODELS[name]:
                 key = f"{name}|{model}|{seed}"
+                if given.models and model not in given.models:
+                    continue
                 if key in cells and not given.fresh:
                     continue
                 cells[key] = {**measure(name, model, seed, "row"), "commit": COMMIT}

@@ -21,12 +21,19 @@ Array = NDArray[np.float64]
 FLOOR = 1e-3
 # Set to models: name to (parameters, transform of the values).
 PLAIN: dict[str, Any] = {"likelihood": "gaussian"}
+# A model of a user who sets nothing but the likelihood: questions, graphs and posterior included.
+COMES = ", as it comes"
+RARE = {
+    f"{name}{kind}": {"likelihood": name}
+    for name in ("gaussian", "bernoulli")
+    for kind in ("", COMES)
+}
 MODELS: dict[str, dict[str, dict[str, Any]]] = {
     "movielens-100k": {"gaussian": PLAIN, "ordinal": {"likelihood": "ordinal"}},
     "bookcrossing": {"gaussian": PLAIN, "ordinal": {"likelihood": "ordinal"}},
     "thumbs": {"gaussian": PLAIN, "bernoulli": {"likelihood": "bernoulli"}},
-    "fdataset": {"gaussian": PLAIN, "bernoulli": {"likelihood": "bernoulli"}},
-    "dti_enzyme": {"gaussian": PLAIN, "bernoulli": {"likelihood": "bernoulli"}},
+    "fdataset": RARE,
+    "dti_enzyme": RARE,
     "foursquare": {
         "gaussian of log1p": PLAIN,
         "poisson": {"likelihood": "poisson"},
@@ -60,20 +67,19 @@ def measure(name: str, model: str, seed: int, posterior: str, threads: int = 1) 
         case = with_outliers(case, seed)
     logs = model.endswith("log1p")
     train = case.train.with_values(np.log1p(case.train.values)) if logs else case.train
+    fixed: dict[str, Any] = {"posterior": posterior, "bias": True, "selection": False}
+    if model.endswith(COMES):
+        fixed = {}
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = BMCG(
-            posterior=posterior,
-            bias=True,
-            selection=False,
-            random_state=seed,
-            n_jobs=threads,
-            **MODELS[name][model],
-        ).fit(train, *case.graphs)
+        fitted = BMCG(random_state=seed, n_jobs=threads, **fixed, **MODELS[name][model]).fit(
+            train, *case.graphs
+        )
     seconds = time.perf_counter() - began
     found = fitted.fitted_.predictive(case.rows, case.cols)
-    out = {"seconds": seconds, "rank": fitted.rank_, "sweeps": fitted.n_sweeps_}
+    out: dict[str, Any] = {"seconds": seconds, "rank": fitted.rank_, "sweeps": fitted.n_sweeps_}
+    out["posterior"] = fitted.posterior_
     return {**out, **scores(case, found, fitted, logs, name not in SPOILT)}
 
 

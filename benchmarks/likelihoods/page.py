@@ -15,8 +15,10 @@ Cells = dict[str, dict[str, Any]]
 HEAD = """# Likelihoods
 
 Every kind of value with the likelihood it is for, beside Gaussian noise. Written by
-`python -m benchmarks.likelihoods`; all models have biases, the `row` posterior and no questions
-asked, and nothing is tuned. The log score is the mean of ln p of left-out values, higher is better.
+`python -m benchmarks.likelihoods`; nothing is tuned. Models have biases, the `row` posterior and
+no questions asked; those "as it comes" are what a user gets who sets the likelihood alone: entries
+left out of the fit decide on posterior, components and the form of graphs. The log score is the
+mean of ln p of left-out values, higher is better.
 A Gaussian's p of a discrete value is its mass up to half the way to the next one, what lies beyond
 the ends counted to these, with one thousandth of the values' own frequencies mixed in. Counts of
 `foursquare` and `sc_mixology` are thinned: fair coins split each into what is seen and what is
