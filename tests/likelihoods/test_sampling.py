@@ -10,7 +10,7 @@ import pytest
 from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.likelihoods import Drawn, likelihood_of
 
-from .cases import match_at, values_of
+from .cases import TITLES, match_at, values_of
 
 
 def entries_of(values):
@@ -69,3 +69,42 @@ def test_a_draw_of_student_weights_averages_to_the_t_density():
     from scipy.stats import t
 
     assert exact == pytest.approx(t.logpdf(x, nu, 0.0, tau**-0.5), rel=1e-10)
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_a_factor_is_drawn_from_its_posterior_by_numerical_integration(title):
+    """One unknown u under N(0, 1), entries u·v_j: many short chains of it, and a grid."""
+    rng, chains, n = np.random.default_rng(3), 600, 10
+    # Not around zero: a target that is off would go unseen.
+    v = 1.0 + 0.5 * rng.normal(size=n)
+    x = values_of(title, 0.8 * v[None], rng)
+    likelihood, one = likelihood_of(title), entries_of(x)
+    drawn = likelihood.first_draw(likelihood.start(one, n))
+    grid = np.linspace(-4.0, 4.0, 161)
+    logs = np.array([likelihood.log_density(drawn, known(one, u * v)) for u in grid])
+    mass = np.exp(logs - 0.5 * grid**2 - (logs - 0.5 * grid**2).max())
+    mass /= mass.sum()
+    mean = float(mass @ grid)
+    std = float(np.sqrt(mass @ (grid - mean) ** 2))
+
+    many = entries_of(np.repeat(x, chains, axis=0))
+    if title == "gaussian rows":
+        own = {key: np.repeat(part, chains) for key, part in drawn.own.items() if part.shape}
+        drawn = drawn._replace(own={**drawn.own, **own})
+    u, found = rng.normal(size=chains), []
+    for step in range(40):
+        match = known(many, np.outer(u, v).ravel())
+        seen = likelihood.draw_weighting(drawn, match, rng)
+        w = np.ones(chains * n) if seen.weights is None else seen.weights
+        t = many.values if seen.targets is None else seen.targets
+        w, t = seen.tau * w.reshape(chains, n), t.reshape(chains, n)
+        precision = 1.0 + w @ v**2
+        u = (w * t) @ v / precision + rng.normal(size=chains) / np.sqrt(precision)
+        if step >= 30:
+            found.append(u)
+    assert np.mean(found) == pytest.approx(mean, abs=0.1 * std)
+    assert np.std(found) == pytest.approx(std, rel=0.07)
+
+
+def known(entries, y):
+    return match_at(entries, y, np.zeros_like(y))
