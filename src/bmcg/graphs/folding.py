@@ -1,4 +1,4 @@
-"""Tables whose days repeat, folded: a row for each sensor and step of the day, a column for each day.
+"""Tables whose days repeat, folded: rows of sensors and steps of the day, columns of days.
 
 What repeats from day to day is then low rank, and what is near within a day is joined by the graph
 of the rows. A sensor that was out for a whole day has its other days in the same rows.
