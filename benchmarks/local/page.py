@@ -22,9 +22,7 @@ FOLDED = """## Days side by side
 
 `fold_days` makes a row of each station and step of the day, and a column of each day; rows are
 joined along the day; `BMCG(posterior="column")`, else defaults. RM hides single entries, NM whole
-days of a station, BM all stations for six steps. On the NM masks of Hangzhou we are behind: 55 % of
-the squared error of NM40, as counted while this was designed, is that of one station on New Year's
-Day, the first of the 25 days.
+days of a station, BM all stations for six steps.
 
 """
 ALONG = """## The local term
