@@ -15,7 +15,7 @@ demo: $(STAMP)
 	$(BIN)/bmcg demo --out bmcg-demo --force
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Attacks beyond those of `make test`; what they find is printed, what was run is on a page.
 SEED ?= 0

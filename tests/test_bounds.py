@@ -16,9 +16,17 @@ CASES = {name: case for name, *case in cases("small")}
 
 
 @pytest.mark.parametrize(
-    "name", ["planted row both", "planted column graphs biases", "planted joint sparse"]
+    ("name", "sweeps"),
+    [
+        # Trials of features: the fit after them starts where they ended, as it did not then.
+        ("planted row both", 19),
+        ("planted row graphs biases", 25),
+        ("planted column graphs biases", 25),
+        ("planted joint sparse", 31),
+    ],
 )
-def test_bounds_are_those_of_an_earlier_commit(name, monkeypatch):
+def test_bounds_are_those_of_an_earlier_commit(name, sweeps, monkeypatch):
     # Sweep by sweep: that commit took no longer steps.
     monkeypatch.setattr(Momentum, "share", 0.0)
-    np.testing.assert_allclose(bounds(*CASES[name]), STORED[name], rtol=1e-9)
+    found = bounds(*CASES[name])[:sweeps]
+    np.testing.assert_allclose(found, STORED[name][:sweeps], rtol=1e-9)
