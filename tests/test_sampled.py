@@ -179,6 +179,7 @@ def test_the_imputer_samples_too():
 def test_a_solve_that_runs_out_of_steps_is_told(monkeypatch):
     X, seen, good, _ = useless_and_useful(0)
     monkeypatch.setattr("bmcg.inference.sampling.MAX_STEPS", 1)
+    monkeypatch.setattr("bmcg.inference.sampling.factored_draw", lambda *system: None)
     model = BMCG(posterior="sampled", rank=2, max_sweeps=3, selection=False, random_state=0)
     with pytest.warns(ConvergenceWarning, match="ran out of steps"):
         model.fit(np.where(seen, X, np.nan), row_graph=good)

@@ -19,6 +19,7 @@ from ..backends.base import Random, host
 from ..backends.packed import contiguous, pack
 from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
+from ..linalg.factored import factored_draw
 from ..linalg.prior import NodesPrior
 from ..linalg.system import mean_system
 from .design import all_squares, less_bias, own_rows, partner_rows
@@ -149,6 +150,9 @@ def draw_factors(
         x = backend.draw_posterior(G, h, tau, prior.rows_diagonal, lam, z)
         return Solution(x, 0, 0.0, 0.0, True)
     system = mean_system(G, tau, lam, prior)
+    exact = factored_draw(system, tau * h, rng.standard_normal((n, len(lam))))
+    if exact is not None:
+        return Solution(exact, 1, 0.0, 0.0, True)
     rhs = np.sqrt(lam) * prior.noise(rng, len(lam))
     rhs[:n] += tau * h
     root = backend.cholesky_blocks(tau * G)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,9 @@ def find_bands(L: Precision) -> Bands | None:
     if not L.has_edges or int(np.diff(L.indptr).max()) > 2 * WIDEST + 1:
         return None
     found = None
-    for order in (np.arange(L.n), reverse_cuthill_mckee(L.to_csr(), symmetric_mode=True)):
+    as_it_is, narrow = partial(np.arange, L.n), partial(reverse_cuthill_mckee, symmetric_mode=True)
+    for make in (as_it_is, lambda: narrow(L.to_csr())):
+        order = make()
         place = np.empty(L.n, dtype=np.intp)
         place[order] = np.arange(L.n)
         heads, tails = place[L.heads], place[L.tails]
@@ -100,6 +103,8 @@ def find_bands(L: Precision) -> Bands | None:
         width = int(lag.max())
         if width <= WIDEST and (found is None or width < found.width):
             found = Bands(order.astype(np.intp), np.maximum(heads, tails), lag, width)
+        if width == 1:
+            break
     return found
 
 
