@@ -1,6 +1,6 @@
 """`torchrun --nproc-per-node N -m benchmarks.gpu.many`: one fit on N processes, as a line of JSON.
 
-Each process makes its own part of power-law data with a planted matrix. The line says how the
+Each process makes its own part of a planted matrix, entries spread evenly. The line says how the
 bound or density ran, seconds a sweep, bytes a process sent, and what its entries take.
 """
 
