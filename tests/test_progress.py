@@ -78,7 +78,7 @@ def test_lines_tell_which_question_which_sweep_and_what_is_left(capsys):
     told = [(int(found[1]), int(found[2]), found[3]) for found in asked if found]
     drawn = [(number, name) for number, of, name in told if of == 4]
     assert [name for _, name in dict.fromkeys(drawn)] == [
-        "graphs", "biases", "components", "posterior"
+        "graphs", "biases", "posterior", "components"
     ]  # fmt: skip
     assert all(1 <= number <= of for number, of, _ in told)
     for line in lines:

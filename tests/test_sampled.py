@@ -15,8 +15,9 @@ from bmcg import BMCG, BMCGImputer, Observations, load_model
 from bmcg.graphs import chain_graph
 from bmcg.inference.draws import Draws
 from bmcg.inference.fit import Settings
+from bmcg.inference.forgiven import BATCHES, believable, chain_error
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import BATCHES, Choice, Judge, Score, believable, chain_error
+from bmcg.inference.left_out import Choice, Judge, Score
 from bmcg.inference.sampled_questions import _after
 
 
@@ -225,11 +226,9 @@ def test_what_a_short_chain_is_off_by_is_not_held_against_it():
         np.ones(n),
     )
     fit = SimpleNamespace(draws=draws, scale=2.0)
-    fold = SimpleNamespace(
-        rows=np.arange(entries), cols=np.zeros(entries, np.intp), values=np.zeros(entries)
-    )
-    assert np.isclose(chain_error(fit, fold, 300).mean(), 4.0 / n * 0.9, rtol=0.1)
-    assert not chain_error(fit, fold, 30).any()
+    at = np.arange(entries), np.zeros(entries, np.intp)
+    assert np.isclose(chain_error(fit, *at, 300).mean(), 4.0 / n * 0.9, rtol=0.1)
+    assert not chain_error(fit, *at, 30).any()
 
 
 def test_a_sampled_model_does_without_biases():

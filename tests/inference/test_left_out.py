@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,10 @@ def test_less_is_as_good_unless_more_shows():
     # Forty entries put this loss at about four standard errors.
     few = Score(noise[:40] ** 2, False)
     assert not Score((1.3 * noise[:40]) ** 2, False).is_as_good_as(few)
+
+
+@pytest.mark.parametrize(("ones", "folds", "chains"), [(0.5, 1, 1), (0.01, 1, 3), (0.01, 2, 1)])
+def test_few_telling_entries_are_asked_of_several_chains(ones, folds, chains):
+    values = (np.random.default_rng(0).random(6000) < ones).astype(float)
+    made = [SimpleNamespace(values=values)] * folds
+    assert Judge(made, (), None, None, (), 0).chains == chains

@@ -18,6 +18,7 @@ from ..linalg.engines import Analyses
 from ..observations import Observations
 from .design import entry_moments
 from .fit import Fit, Progress, Settings, Start
+from .forgiven import believable, chain_error
 from .form import Form, Sides
 from .sampled import run_sampled
 from .side import Strengths
@@ -35,8 +36,8 @@ MOST_FOLDS = 5
 MOST_ENTRIES = 200_000
 # Fewer entries than this say nothing.
 LEAST_ENTRIES = 40
-# Parts of a chain whose means tell how far its mean is off.
-BATCHES = 6
+# Chains that a verdict rests on where entries are few: those of several folds, or several of one.
+TRIAL_CHAINS = 3
 # Standard errors of a gain that leave no doubt.
 CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the
@@ -101,30 +102,6 @@ def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Arra
     if likelihood.is_plain:
         return (fold.values - found.mean) ** 2
     return -found.log_density(fold.values)
-
-
-def chain_error(fit: Fit, fold: Fold, longer: int) -> Array:
-    """How much of the squared errors a chain that keeps more draws would be without.
-
-    The variance of a mean over draws, from the means of parts of the chain, shape (n_left_out,).
-    """
-    draws = fit.draws
-    if draws is None or len(draws) < 2 * BATCHES or longer <= len(draws):
-        return np.zeros(len(fold.values))
-    means = np.stack([part.moments(fold.rows, fold.cols)[0] for part in draws.parts(BATCHES)])
-    found: Array = means.var(axis=0, ddof=1) / BATCHES
-    return fit.scale**2 * found * (1.0 - len(draws) / longer)
-
-
-def believable(less: Array, loss: Array) -> Array:
-    """What a longer chain would be without, as far as a chain that travels can tell, (n_left_out,).
-
-    Means of B parts that are each worth one draw of variance v err by v(1 + 1/B) at least, and
-    v/B of it goes: a share of 1/(B + 1). More is no spread of draws but a chain on its way, or
-    numbers that single precision cannot hold.
-    """
-    most, found = float(loss.mean()) / (BATCHES + 1), float(less.mean())
-    return less * (most / found) if found > most else less
 
 
 class Score(NamedTuple):
@@ -303,6 +280,19 @@ class Judge:
         units = likelihood.units(observations.values, bool(settings.bias))
         return Start(fit.state, *units, (fit.rows.strengths, fit.cols.strengths))
 
+    @property
+    def chains(self) -> int:
+        """That a trial has: one where much is left out, or in parts; else several.
+
+        Of few entries chains find different explanations, and a verdict must not rest on the luck
+        of one. Entries of the commonest value, as zeros among few ones, hardly count.
+        """
+        values = np.concatenate([fold.values for fold in self.folds] or [np.empty(0)])
+        common = int(np.unique(values, return_counts=True)[1].max(initial=0))
+        if len(values) - common >= ENOUGH:
+            return 1
+        return max(1, TRIAL_CHAINS // max(len(self.folds), 1))
+
     def scored(self, choice: Choice, name: str) -> Choice:
         """The choice with its left-out errors."""
         return replace(choice, score=self.score(choice.form, choice.settings, name))
@@ -318,8 +308,9 @@ class Judge:
             limits = [NO_LIMITS if settings.limits is None else settings.limits]
             if settings.limits is None and likelihood.is_plain:
                 limits.append((float(kept.min()), float(kept.max())))
-            plain = likelihood.is_plain
-            less = chain_error(fit, fold, self.draws) if plain else np.zeros(len(fold.values))
+            less = np.zeros(len(fold.values))
+            if likelihood.is_plain:
+                less = chain_error(fit, fold.rows, fold.cols, self.draws)
             for part, limit in zip(found, limits, strict=False):
                 loss = losses(fit, fold, likelihood, limit)
                 part.append(loss - believable(less, loss))

@@ -23,8 +23,6 @@ FIRST_RANK = 16
 # Sweeps and kept draws of a trial, and the most of its burn-in.
 TRIAL_DRAWS = 30
 TRIAL_BURN_IN = 60
-# Chains that a verdict rests on: those of several folds, or several of one.
-TRIAL_CHAINS = 3
 # Features of more numbers than this share of the entries make every solve of a chain long. Where
 # there is a choice they are left to the variational posterior.
 HEAVY_SHARE = 0.5
@@ -70,7 +68,7 @@ class Questions:
             bias=settings.bias is not False,
             max_sweeps=TRIAL_DRAWS,
             draws=TRIAL_DRAWS,
-            chains=max(1, TRIAL_CHAINS // max(len(judge.folds), 1)),
+            chains=judge.chains,
             burn_in=TRIAL_BURN_IN,
         )
         self.choice = Choice(self._least(), trial)
