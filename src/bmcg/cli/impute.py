@@ -134,6 +134,28 @@ def impute(
             "the file, or keep them as they are."
         ),
     ] = UnsupportedCalls.error,
+    linkage: Annotated[
+        o.Decision,
+        typer.Option(
+            help="Genotypes: whether calls are copied from haplotypes that are alike nearby; auto "
+            "asks calls that are left out."
+        ),
+    ] = o.Decision.auto,
+    panel: Annotated[
+        Path | None,
+        typer.Option(
+            help="Genotypes: phased haplotypes of others to copy from (.vcf, .vcf.gz, .bcf).",
+            show_default=False,
+        ),
+    ] = None,
+    map: Annotated[
+        Path | None,
+        typer.Option(
+            help="Genotypes: genetic map, PLINK's .map or with a header; 1 cM a million base "
+            "pairs by default.",
+            show_default=False,
+        ),
+    ] = None,
     layer: Annotated[
         str | None, typer.Option(help="AnnData: layer to fill, X by default.", show_default=False)
     ] = None,
@@ -180,6 +202,8 @@ def impute(
 
     `bmcg impute cohort.vcf.gz -o imputed.vcf.gz`
 
+    `bmcg impute cohort.vcf.gz --panel panel.vcf.gz --map chr22.map -o imputed.vcf.gz`
+
     `bmcg impute cells.h5ad --denoise --row-graph obsp:connectivities -o denoised.h5ad`
     """
     from .impute_check import Alike, Files, Reading
@@ -215,6 +239,9 @@ def impute(
         layer_out=layer_out,
         zeros_missing=zeros_missing,
         denoise=denoise,
+        linkage=linkage.parameter,
+        panel=panel,
+        map=map,
     )
     ignore = ignore_unknown or unknown_nodes is o.UnknownNodes.ignore
     if unknown_nodes is o.UnknownNodes.add:

@@ -58,6 +58,8 @@ class Reading:
     unsupported : str
     layer, layer_out : str or None
     zeros_missing, denoise : bool
+    linkage : bool or "auto"
+    panel, map : Path or None
     """
 
     row: str | None
@@ -74,6 +76,9 @@ class Reading:
     layer_out: str | None
     zeros_missing: bool
     denoise: bool
+    linkage: Any = "auto"
+    panel: Path | None = None
+    map: Path | None = None
 
     def check(self, kind: str) -> None:
         """Refuse options that say nothing about this kind of file."""
@@ -89,6 +94,9 @@ class Reading:
             "--delimiter": (self.dialect.delimiter, kind == ".csv"),
             "--decimal": (self.decimal, text),
             "--unsupported": (self.unsupported != "error", kind == "vcf"),
+            "--linkage": (self.linkage != "auto", kind in ("vcf", "bed")),
+            "--panel": (self.panel, kind in ("vcf", "bed")),
+            "--map": (self.map, kind in ("vcf", "bed")),
             "--layer": (self.layer, kind == "h5ad"),
             "--layer-out": (self.layer_out, kind == "h5ad"),
             "--zeros-missing": (self.zeros_missing, kind == "h5ad"),
@@ -140,6 +148,7 @@ def check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
             check_input(path)
             inputs.append(path)
     _check_outputs(files, made, tuple(inputs))
+    check_linkage(files, reading, alike)
     if not 0.0 < level < 1.0:
         raise UserError(f"--level {level:g}: pass a probability such as 0.9")
     if (files.row_graph is not None) + alike.row_chain + (reading.time is not None) > 1:
@@ -152,6 +161,36 @@ def check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
             "are for filled ones"
         )
     return kind
+
+
+def check_linkage(files: Files, reading: Reading, alike: Alike) -> None:
+    """Refuse what says nothing about calls that are copied along a chromosome."""
+    for path in (reading.panel, reading.map):
+        if path is not None:
+            check_input(path)
+    if reading.panel is not None and file_kind(reading.panel) != "vcf":
+        raise UserError(f"--panel {reading.panel}: pass a VCF or BCF file")
+    if reading.linkage is False:
+        for option, given in (("--panel", reading.panel), ("--map", reading.map)):
+            if given is not None:
+                raise UserError(f"{option} is for calls that are copied: leave --linkage no out")
+    if reading.linkage is True or reading.panel is not None:
+        asked = "--linkage yes" if reading.panel is None else "--panel"
+        for option in asks_for_low_rank(files, alike):
+            raise UserError(f"{asked} copies haplotypes, {option} is for the low-rank matrix")
+
+
+def asks_for_low_rank(files: Files, alike: Alike) -> list[str]:
+    """Options given that say something about the low-rank matrix of genotypes alone."""
+    given = {
+        "--row-graph": files.row_graph,
+        "--col-graph": files.col_graph,
+        "--row-chain": alike.row_chain,
+        "--col-chain": alike.col_chain,
+        "--save-model": files.model,
+        "--checkpoint": files.checkpoint,
+    }
+    return [option for option, value in given.items() if value]
 
 
 def is_stored(path: Path, option: str, kind: str) -> bool:

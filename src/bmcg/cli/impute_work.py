@@ -14,6 +14,7 @@ from ..estimators.scaling import Scale
 from ..imputing.annotated import AnnDataSource
 from ..imputing.columnar import ParquetSource
 from ..imputing.denoising import are_counts, denoise
+from ..imputing.linkage import Copied
 from ..imputing.matrix import Filled, learn, predicted
 from ..imputing.numerals import Numerals
 from ..imputing.plink import PlinkSource
@@ -24,6 +25,7 @@ from ..observations.labels import Labels
 from ..observations.outliers import far_out
 from .compiling import announced_compilation
 from .impute_check import Alike, Files, Reading, check
+from .impute_genotypes import fill_calls
 from .impute_graphs import find_graphs
 from .names import as_whole_numbers
 from .outcome import STANDARD, UserError, done, end_if_interrupted, say, spoken_warnings, wrote
@@ -54,14 +56,14 @@ def impute(
     if parameters["rank"] is None and not isinstance(source, VcfSource | PlinkSource):
         parameters = {**parameters, "rank": RANK}
     parameters = {**parameters, "checkpoint": files.checkpoint, "resume": files.resume}
-    model: BMCG | None
+    model: BMCG | Copied | None
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
         if reading.denoise:
             assert isinstance(source, AnnDataSource)
             model = _denoise(source, graphs, files, scale, parameters)
         else:
-            model = _fill(source, graphs, files, reading, scale, level, parameters)
-    _finish(model, files)
+            model = _fill(source, graphs, files, reading, alike, scale, level, parameters)
+    _finish(None if isinstance(model, Copied) else model, files)
 
 
 def _fill(
@@ -69,13 +71,16 @@ def _fill(
     graphs: list[Any],
     files: Files,
     reading: Reading,
+    alike: Alike,
     scale: Scale,
     level: float,
     parameters: dict[str, Any],
-) -> BMCG | None:
+) -> BMCG | Copied | None:
     """Fill the missing values and write all files; the model, None where none was needed."""
+    filled: Filled
+    model: BMCG | Copied | None
     if isinstance(source, VcfSource | PlinkSource):
-        filled, model = _genotypes(source, graphs, files, parameters)
+        filled, model = fill_calls(source, graphs, files, reading, alike, parameters)
     else:
         filled, model = _entries(source, graphs, files, reading, scale, parameters)
     source.write(files.output, filled)
@@ -86,25 +91,17 @@ def _fill(
         wrote(files.std)
     if files.bands is not None:
         write_table(_bands(source, filled, level), files.bands, reading.dialect)
-    if files.model is not None and model is not None:
+    if files.model is not None and isinstance(model, BMCG):
         model.save(files.model)
         wrote(files.model)
-    found = "nothing is missing" if model is None else _rank(model)
+    found = "nothing is missing"
+    if model is not None:
+        found = str(model) if isinstance(model, Copied) else _rank(model)
     if model is None and np.isnan(source.values).any():
         found = "what is missing cannot be filled"
     where = STANDARD if files.to_pipe else files.output
     done(where, f"{len(filled)} of {source.values.size} values filled, {found}")
     return model
-
-
-def _genotypes(
-    source: VcfSource | PlinkSource, graphs: list[Any], files: Files, parameters: dict[str, Any]
-) -> tuple[Filled, BMCG | None]:
-    """The missing calls; without a model where none can be filled."""
-    filled, model = source.fill(*graphs, **parameters)
-    if model is None and files.model is not None:
-        raise UserError("--save-model: no call can be filled, so there is no model to save")
-    return filled, model
 
 
 def _entries(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,8 @@ from ..observations.labels import Labels
 from .genotypes import Array, Bools, FilledGenotypes, Genotypes
 from .haplotypes import BOTH, Columns
 from .left_out import LeftOut
+from .linkage import Along, Copied, fill_along, is_possible
+from .linkage_judge import copying_wins
 
 # Arrays of the size of the factors that a fit holds at its peak.
 HELD_ARRAYS = 8
@@ -28,12 +30,14 @@ def fill_genotypes(
     col_graph: Any = None,
     *,
     names: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
+    along: Along | None = None,
+    linkage: bool | Literal["auto"] = "auto",
     **parameters: Any,
-) -> tuple[FilledGenotypes, BMCG | None]:
+) -> tuple[FilledGenotypes, BMCG | Copied | None]:
     """Fill the missing calls.
 
-    Sites without any call stay missing: nothing is known of them. So do samples without any,
-    unless a graph of the samples tells of them.
+    Sites without any call stay missing, unless a panel knows them: nothing is known of them. So
+    do samples without any, unless a graph of the samples tells of them.
 
     Parameters
     ----------
@@ -42,18 +46,28 @@ def fill_genotypes(
         Which sites, and which samples, are alike, shapes (m, m) and (n, n).
     names : (ndarray or None, ndarray or None)
         Of the sites and the samples, for the model to know its rows and columns by.
+    along : Along, optional
+        Where the sites lie, and a reference panel.
+    linkage : bool or "auto"
+        Whether calls are copied from haplotypes that are alike nearby, instead of one low-rank
+        matrix of all sites. "auto": where calls that were left out of a stretch say so, and
+        there is neither a graph nor a panel; with a panel, always.
     **parameters
         Of `BMCG`; `rank` is as large as the matrix and a share of the memory permit by default.
 
     Returns
     -------
     filled : FilledGenotypes
-    model : BMCG or None
-        Of allele shares at the sites and columns that have calls; None where nothing can be
-        filled.
+    model : BMCG, Copied or None
+        Of allele shares at the sites and columns that have calls, or what was learned about
+        copying; None where nothing can be filled.
     """
+    graphs_given = row_graph is not None or col_graph is not None
+    check_linkage(genotypes, along, linkage, graphs_given)
     columns = Columns.of(genotypes)
     rows = np.asarray(np.isfinite(columns.values).any(axis=1))
+    if along is not None and along.panel is not None:
+        rows = rows | (along.panel >= 0).any(axis=1)
     seen = np.asarray(np.isfinite(genotypes.copies).any(axis=0)) | (col_graph is not None)
     cols = seen[columns.sample]
     wanted = genotypes.missing
@@ -61,6 +75,9 @@ def fill_genotypes(
     wanted = wanted & rows[:, None] & seen
     if not wanted.any():
         return FilledGenotypes.nothing(genotypes.copies.shape), None
+    if along is not None and _copies(genotypes, along, linkage, graphs_given, parameters):
+        given = {key: parameters[key] for key in ("n_jobs", "random_state") if key in parameters}
+        return fill_along(genotypes, along, wanted, **given)
     graphs = (
         None if row_graph is None else sp.csr_array(row_graph)[rows][:, rows],
         columns.graph(col_graph),
@@ -79,6 +96,45 @@ def fill_genotypes(
     model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, *graphs)
     left = LeftOut.of(model, genotypes, columns, np.flatnonzero(rows), np.flatnonzero(cols))
     return _filled(left, wanted), model
+
+
+def check_linkage(
+    genotypes: Genotypes, along: Along | None, linkage: bool | Literal["auto"], graphs: bool
+) -> None:
+    """Refuse what cannot be copied, or not together."""
+    panel = along is not None and along.panel is not None
+    if linkage is False and panel:
+        raise ValueError("a panel is copied from: leave linkage on, or the panel out")
+    if linkage is not True and not panel:
+        return
+    if along is None:
+        raise ValueError("linkage=True needs positions: pass along")
+    if graphs:
+        raise ValueError("linkage has no use for graphs of sites or samples: give one of them")
+    if not is_possible(genotypes, along):
+        raise ValueError(
+            "linkage is for at least two sites, three samples, and calls of one or two chromosomes"
+        )
+
+
+def _copies(
+    genotypes: Genotypes,
+    along: Along,
+    linkage: bool | Literal["auto"],
+    graphs: bool,
+    parameters: dict[str, Any],
+) -> bool:
+    """Whether calls are copied."""
+    if linkage != "auto" or along.panel is not None:
+        return linkage is not False
+    if graphs or not is_possible(genotypes, along):
+        return False
+    kept = {k: v for k, v in parameters.items() if k not in ("checkpoint", "resume")}
+
+    def low_rank(part: Genotypes) -> FilledGenotypes:
+        return fill_genotypes(part, linkage=False, **kept)[0]
+
+    return copying_wins(genotypes, along, low_rank, parameters.get("n_jobs"))
 
 
 def largest_rank(shape: tuple[int, int], posterior: str) -> int:

@@ -58,6 +58,13 @@ class Genotypes:
         """Calls that can be filled, shape (m, n)."""
         return np.isnan(self.copies) & (self.ploidy > 0)
 
+    def some(self, sites: NDArray[np.intp], samples: NDArray[np.intp] | None = None) -> Genotypes:
+        """Of some sites, and of some samples."""
+        of = np.arange(len(self.split)) if samples is None else samples
+        at = np.ix_(sites, of)
+        first, second = (None if part is None else part[at] for part in (self.first, self.second))
+        return Genotypes(self.copies[at], self.ploidy[at], first, second, self.split[of])
+
 
 @dataclass(frozen=True)
 class FilledGenotypes(Filled):

@@ -118,7 +118,7 @@ class LeftOut:
             dosage = np.zeros((len(rows), genotypes.copies.shape[1]))
             np.add.at(dosage.T, owner, share.T)
             dosage /= np.maximum(np.bincount(owner, minlength=dosage.shape[1]), 1)
-            out[rows] = _squared_correlation(dosage, genotypes.copies[rows])
+            out[rows] = squared_correlation(dosage, genotypes.copies[rows])
         return out
 
 
@@ -157,7 +157,7 @@ def _frequencies(
     return np.asarray((carried.sum(axis=1, keepdims=True) - carried + 0.5) / (number + 1.0))
 
 
-def _squared_correlation(x: Array, y: Array) -> Array:
+def squared_correlation(x: Array, y: Array) -> Array:
     """Of the rows of two matrices where the second is known, NaN where one does not vary.
 
     Zero where they run against each other: what leaves its own call out does so of itself.

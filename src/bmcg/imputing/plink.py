@@ -25,7 +25,9 @@ from .genotypes import (
     distinct_names,
     sample_names,
 )
+from .linkage import Copied
 from .matrix import Filled
+from .positions import Place
 from .vcf_lines import write_lines
 from .wide import write_wide
 
@@ -78,6 +80,16 @@ class PlinkSource:
         """Copies of A1, shape (m, n)."""
         return self.genotypes.copies
 
+    @property
+    def places(self) -> list[Place] | None:
+        """Where the sites lie; None where a position is not a whole number."""
+        if not all(site[3].isdecimal() for site in self.sites):
+            return None
+        return [
+            Place(chromosome, int(bp), second, first, _centimorgans(cm))
+            for chromosome, _, cm, bp, first, second in self.sites
+        ]
+
     @classmethod
     def open(cls, path: Path) -> PlinkSource:
         """Read the three files."""
@@ -108,7 +120,7 @@ class PlinkSource:
 
     def fill(
         self, row_graph: Any = None, col_graph: Any = None, **parameters: Any
-    ) -> tuple[FilledGenotypes, BMCG | None]:
+    ) -> tuple[FilledGenotypes, BMCG | Copied | None]:
         """Fill the missing calls; see `fill_genotypes`."""
         names = (self.row_names, self.col_names)
         return fill_genotypes(self.genotypes, row_graph, col_graph, names=names, **parameters)
@@ -217,6 +229,13 @@ def _haploid(sites: list[list[str]], samples: list[list[str]]) -> Bools:
         for names in (ONE_IN_MEN, ONE_IN_ALL)
     )
     return (in_men & np.array([person[4] == MALE for person in samples])) | in_all
+
+
+def _centimorgans(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _names(path: Path, samples: list[list[str]]) -> NDArray[Any]:

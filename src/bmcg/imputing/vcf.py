@@ -19,10 +19,12 @@ from ..estimators import BMCG
 from ..files.storage import write_atomically
 from .genotype_fill import fill_genotypes
 from .genotypes import FIELDS, INFO, Array, FilledGenotypes, Genotypes, distinct_names
+from .linkage import Copied
 from .matrix import Filled
+from .positions import Place
 from .vcf_calls import Codes
 from .vcf_lines import lines_of, write_lines
-from .vcf_reading import FIXED, Unsupported, VcfReader
+from .vcf_reading import FIXED, Site, Unsupported, VcfReader
 from .wide import write_wide
 
 # Of a record: which samples were filled, and their GT, DS and GP.
@@ -47,6 +49,8 @@ class VcfSource:
         Chromosome of each site.
     records : ndarray of int, shape (m,)
         Which record of the file each row is.
+    places : list of Place or None
+        Where the sites lie; None where a position is not a whole number.
     """
 
     path: Path
@@ -59,6 +63,7 @@ class VcfSource:
     col_names: NDArray[Any] | None
     row_groups: NDArray[Any]
     records: NDArray[np.int64]
+    places: list[Place] | None
     notes: list[str] = field(default_factory=list)
     standardize: bool | None = False
 
@@ -100,12 +105,13 @@ class VcfSource:
             np.array(samples, dtype=object),
             np.array([s.chromosome for s in sites], dtype=object),
             np.array([s.record for s in sites], dtype=np.int64),
+            _places(sites),
             notes,
         )
 
     def fill(
         self, row_graph: Any = None, col_graph: Any = None, **parameters: Any
-    ) -> tuple[FilledGenotypes, BMCG | None]:
+    ) -> tuple[FilledGenotypes, BMCG | Copied | None]:
         """Fill the missing calls; see `fill_genotypes`."""
         names = (self.row_names, self.col_names)
         return fill_genotypes(self.genotypes, row_graph, col_graph, names=names, **parameters)
@@ -171,6 +177,12 @@ class VcfSource:
         """By code, a whole call of a record that has GT alone."""
         pairs = zip(self.texts, self.dosages, strict=True)
         return [b":".join((text, one)) if one else text for text, one in pairs]
+
+
+def _places(sites: list[Site]) -> list[Place] | None:
+    if not all(site.position.isdecimal() for site in sites):
+        return None
+    return [Place(s.chromosome, int(s.position), *s.alleles) for s in sites]
 
 
 def _added(keys: list[bytes], name: bytes) -> int:

@@ -1,0 +1,1 @@
+"""Genotypes along a chromosome, beside Beagle."""
