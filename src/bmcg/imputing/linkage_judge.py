@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .genotypes import FilledGenotypes, Genotypes
+from .genotypes import Bools, FilledGenotypes, Genotypes
 from .linkage import Along, fill_along
 from .linkage.filling import without
 
 # Sites and samples that are asked, and the share of their calls that is left out.
-ASKED = (256, 256)
+ASKED = (128, 128)
 LEFT_OUT = 0.1
 # With fewer calls the answer would be chance.
 LEAST_CALLS = 100
@@ -47,11 +47,11 @@ def copying_wins(
     n = genotypes.copies.shape[1]
     samples = np.unique(np.linspace(0, n - 1, min(n, ASKED[1])).astype(np.intp))
     part, here = genotypes.some(sites, samples), along.some(sites)
-    known = np.isfinite(part.copies)
+    known: Bools = np.isfinite(part.copies)
     hidden = known & (np.random.default_rng(0).random(known.shape) < LEFT_OUT)
     # A site or sample that would be left with nothing stays whole.
     rest = known & ~hidden
-    hidden &= rest.any(axis=1)[:, None] & rest.any(axis=0)
+    hidden &= rest.any(axis=1, keepdims=True) & rest.any(axis=0)
     if hidden.sum() < LEAST_CALLS:
         return False
     given = without(part, hidden)

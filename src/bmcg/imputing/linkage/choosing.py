@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,9 @@ def choose(setting: Setting, genotypes: Genotypes, hidden: Bools, start: Course)
     return best[1]
 
 
-def _better(loss, best: tuple[float, Course], course: Course) -> tuple[float, Course]:  # type: ignore[no-untyped-def]
+def _better(
+    loss: Callable[[Course], float], best: tuple[float, Course], course: Course
+) -> tuple[float, Course]:
     if course == best[1]:
         return best
     found = loss(course)
@@ -80,6 +83,5 @@ def _better(loss, best: tuple[float, Course], course: Course) -> tuple[float, Co
 
 
 def _part(state: State, sites: slice) -> State:
-    parts = (state.x, state.R, state.W, state.P)
-    x, R, W, P = (part[:, sites].copy() for part in parts)
-    return State(x, R, W, P, state.share[sites])
+    R, W, P = (part[:, sites].copy() for part in (state.R, state.W, state.P))
+    return State(state.x[:, sites].copy(), R, W, P, state.share[sites])
