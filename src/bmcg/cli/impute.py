@@ -256,5 +256,9 @@ def impute(
         "device": device,
         "verbose": verbose,
     }
+    if local is not None:
+        parameters["local"] = local.value
+    if keep_range:
+        parameters["value_range"] = "observed"
     with piped(files, format.value) as named:
         work(named, reading, alike, scale.parameter, level, parameters)

@@ -47,6 +47,7 @@ def impute(
     kind = check(files, reading, alike, level)
     if kind in ("vcf", "bed") and scale is True:
         raise UserError("--scale yes: genotypes are in one unit; leave it out")
+    scale = _scale_of(kind, reading, scale, parameters)
     source = _open(kind, files, reading, alike)
     graphs = find_graphs(kind, source, files, reading, alike)
     for note in source.notes:
@@ -64,6 +65,18 @@ def impute(
         else:
             model = _fill(source, graphs, files, reading, alike, scale, level, parameters)
     _finish(None if isinstance(model, Copied) else model, files)
+
+
+def _scale_of(kind: str, reading: Reading, scale: Scale, parameters: dict[str, Any]) -> Scale:
+    """The scale that goes with options for tables alone, which other files refuse."""
+    for option, name in (("--local", "local"), ("--keep-range", "value_range")):
+        if name in parameters and (kind in ("vcf", "bed") or reading.denoise):
+            raise UserError(f"{option} is for tables whose gaps are filled; leave it out")
+    if "value_range" not in parameters:
+        return scale
+    if scale is True:
+        raise UserError("--keep-range: one range for all columns, which --scale yes would take")
+    return False
 
 
 def _fill(

@@ -61,6 +61,14 @@ class Noise(StrEnum):
     cols = "cols"
 
 
+class Local(StrEnum):
+    """Along which graph the local term is smooth, as `bmcg.BMCG` names it."""
+
+    auto = "auto"
+    rows = "rows"
+    cols = "cols"
+
+
 class Decision(StrEnum):
     """Yes, no, or left to the evidence."""
 
@@ -312,6 +320,15 @@ ValueRange = Annotated[
         metavar="LOW HIGH",
         help="Range that an entry can take; predictions stay in it. A sampled model asks whether "
         "it is the observed one, unless given.",
+        show_default=False,
+    ),
+]
+LocalOption = Annotated[
+    Local | None,
+    typer.Option(
+        help="A term besides low rank, smooth within each column along the graph of the rows (rows), "
+        "or within each row along that of the columns (cols); auto keeps it where gaps like those "
+        "of the data are filled better with it.",
         show_default=False,
     ),
 ]
