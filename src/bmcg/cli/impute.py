@@ -183,6 +183,8 @@ def impute(
         ),
     ] = None,
     posterior: o.PosteriorOption = o.Posterior.auto,
+    local: o.LocalOption = None,
+    keep_range: o.KeepRange = False,
     max_sweeps: o.MaxSweeps = 200,
     seed: o.Seed = 0,
     jobs: o.Jobs = None,

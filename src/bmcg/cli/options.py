@@ -326,9 +326,9 @@ ValueRange = Annotated[
 LocalOption = Annotated[
     Local | None,
     typer.Option(
-        help="A term besides low rank, smooth within each column along the graph of the rows (rows), "
-        "or within each row along that of the columns (cols); auto keeps it where gaps like those "
-        "of the data are filled better with it.",
+        help="A term besides low rank, smooth within each column along the graph of the rows "
+        "(rows), or within each row along that of the columns (cols); auto keeps it where gaps "
+        "like those of the data are filled better with it.",
         show_default=False,
     ),
 ]
