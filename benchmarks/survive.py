@@ -38,7 +38,7 @@ from reporting import ROOT, machine, table, write_page
 RECORD = ROOT / "docs" / "results" / "survive.jsonl"
 PAGE = RECORD.with_suffix(".md")
 LONG = ("--row", "user", "--col", "item", "--value", "rating")
-QUICK = ("--max-sweeps", "20", "--posterior", "variational", "--random-state", "0", "--n-jobs", "1")
+QUICK = ("--max-sweeps", "20", "--posterior", "variational", "--seed", "0", "--jobs", "1")
 
 
 def prepare(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -35,7 +35,8 @@ def check_subset(argument: str, value: Any, choices: Sequence[str]) -> tuple[str
     """All of some names for True, none for False, or those listed."""
     if isinstance(value, bool):
         return tuple(choices) if value else ()
-    wrong = [value] if isinstance(value, str) else [name for name in value if name not in choices]
+    listed = isinstance(value, Iterable) and not isinstance(value, str)
+    wrong = [name for name in value if name not in choices] if listed else [value]
     if wrong:
         raise ValueError(
             f"{argument}={value!r}: pass True, False or a list of {', '.join(map(repr, choices))}"

@@ -222,7 +222,8 @@ def _graphs(r: Random) -> None:
     elif how == 4:
         A = graphs.time_graph(vector(r, n))
     elif how == 5:
-        A = graphs.pattern_graph(matrix(r))
+        X = matrix(r)
+        A = graphs.pattern_graph(Observations.from_any(X) if r.random() < 0.8 else X)
     else:
         A = graphs.feature_graph(matrix(r))
     assert A.shape[0] == A.shape[1]
@@ -235,7 +236,9 @@ def _metrics(r: Random) -> None:
     name = r.choice(("rmse", "mae", "coverage", "pit", "gaussian_nlpd", "homoscedastic_nlpd"))
     measure: Callable[..., Any] = getattr(metrics, name)
     wide = 2 if name in ("rmse", "mae", "homoscedastic_nlpd") else 3
-    measure(*(vector(r, n if at else m) for at in range(wide)))
+    # What cannot be squared is no value of a model.
+    given = (np.clip(vector(r, n if at else m).astype(float), -1e99, 1e99) for at in range(wide))
+    measure(*given)
 
 
 def _splits(r: Random) -> None:

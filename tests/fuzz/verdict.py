@@ -34,7 +34,9 @@ def raised_here(error: BaseException) -> bool:
         return False
     while at.tb_next is not None:
         at = at.tb_next
-    inside = at.tb_frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+    name = at.tb_frame.f_globals.get("__name__", "")
+    # Of arrays, scikit-learn's users know what scikit-learn says.
+    inside = name.partition(".")[0] == PACKAGE or name == "sklearn.utils.validation"
     return inside and at.tb_frame.f_code.co_code[at.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 

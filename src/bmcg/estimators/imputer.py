@@ -348,6 +348,8 @@ resume
                 f"missing_values={self.missing_values!r}: pass NaN or the number that marks a "
                 "missing entry"
             )
+        if hasattr(X, "columns") and np.shape(X)[1:] == (0,):
+            raise ValueError(f"X: Found array with 0 feature(s) (shape={np.shape(X)})")
         try:
             values = validate_data(
                 self,

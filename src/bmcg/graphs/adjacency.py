@@ -11,11 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..caller import user_level
-from ..observations.entries import LARGEST, check_places
+from ..observations.entries import check_places
 from ..observations.frames import eager, is_frame, numeric
 from ..observations.joining import holds, match
 from ..observations.labels import Labels, as_label_array
 from .edges import edge_graph
+
+# Beside a ridge of 1e-6, sums with larger weights leave nothing of it in double precision.
+LARGEST = 1e9
 
 
 def as_adjacency(graph: Any, n_nodes: int, labels: Labels | None, argument: str) -> sp.csr_array:

@@ -55,6 +55,11 @@ def pattern_graph(
     check_count("n_neighbors", n_neighbors)
     if side not in ("rows", "cols"):
         raise ValueError(f'side={side!r}: pass "rows" or "cols"')
+    if not hasattr(observations, "by_row"):
+        raise TypeError(
+            f"observations: pass Observations, not a {type(observations).__name__}; "
+            "Observations.from_any reads matrices and frames"
+        )
     m, n = observations.shape if side == "rows" else observations.shape[::-1]
     view = observations.by_row if side == "rows" else observations.by_col
     near, similarity = nearest_patterns(

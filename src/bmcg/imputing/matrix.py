@@ -12,6 +12,7 @@ from ..estimators import BMCG
 from ..estimators.scaling import Scale, column_scale
 from ..likelihoods.predictive import interval
 from ..observations import Observations
+from ..observations.frames import numeric
 from ..observations.labels import Labels
 from ..posterior import Units
 
@@ -144,6 +145,9 @@ def fill(
     model : BMCG or None
         Fitted in scaled units, it predicts in the columns' own; None where nothing is missing.
     """
+    values = numeric(values, "values")
+    if values.ndim != 2:
+        raise ValueError(f"values must be a matrix, got an array of {values.ndim} axes")
     i, j = np.nonzero(np.isnan(values))
     if values.size and len(i) == 0:
         return Filled(values.shape, i, j, np.empty(0), np.empty(0)), None

@@ -316,7 +316,10 @@ def _shape(
     if shape is None:
         size = [low if lab is None else len(lab) for low, lab in zip(least, names, strict=True)]
     else:
-        size = [int(side) for side in np.ravel(np.asarray(shape))]
+        try:
+            size = [int(side) for side in shape]
+        except (TypeError, ValueError, OverflowError):
+            size = []
         if len(size) != 2 or size != list(shape):
             raise ValueError(f"shape={shape!r}: pass two whole numbers, rows and columns")
     for axis, word in enumerate(("rows", "cols")):

@@ -80,7 +80,10 @@ class Labels:
     def find(self, names: Any) -> NDArray[np.intp]:
         """Positions of names, −1 for the unknown ones, shape (n_names,)."""
         asked, get = self._keys(names), self._index.get
-        return np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
+        try:
+            return np.fromiter((get(name, -1) for name in asked), np.intp, len(asked))
+        except TypeError as error:
+            raise TypeError(f"{self.side} labels must be plain values: {error}") from None
 
     def _keys(self, names: Any) -> list[Any]:
         """Names as the keys of the index; moments in time count in the labels' own unit."""

@@ -1,0 +1,82 @@
+"""One content in several forms is one answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bmcg import BMCG, Observations
+from bmcg.cli.reading import DataForm, read_observations
+
+from .test_readers import quick
+
+words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1)
+labels = words.map(str.strip).filter(bool)
+numbers = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+tables = st.dictionaries(st.tuples(labels, labels), numbers, min_size=1, max_size=8)
+
+
+def entries(found):
+    """Every entry of observations, by the text of its labels."""
+    rows, cols = found.row_labels.values, found.col_labels.values
+    places = zip(found.row_indices, found.col_indices, found.values, strict=True)
+    return {(str(rows[i]), str(cols[j])): x for i, j, x in places}
+
+
+def read(path):
+    return read_observations(DataForm(path, "user", "item", "rating"))
+
+
+@settings(quick, max_examples=40)
+@given(table=tables, r=st.randoms(use_true_random=False))
+def test_a_table_is_what_was_written_in_any_order_and_format(table, r, tmp_path):
+    lines = [[*key, value] for key, value in table.items()]
+    r.shuffle(lines)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([["user", "item", "rating"], *lines])
+    (tmp_path / "t.csv").write_text(text.getvalue(), encoding="utf-8")
+    columns = dict(zip(("user", "item", "rating"), zip(*lines, strict=True), strict=True))
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert entries(read(tmp_path / "t.csv")) == table
+    assert entries(read(tmp_path / "t.parquet")) == table
+
+
+def completed(X, **parameters):
+    quick_fit = {"posterior": "row", "max_sweeps": 6, "random_state": 0, "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(BMCG(**{**quick_fit, **parameters}).fit(X).complete())
+
+
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((14, 2)) @ rng.standard_normal((2, 10))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    return X
+
+
+def test_frame_array_names_and_threads_do_not_change_a_fit():
+    X = data()
+    truth = completed(X)
+    names = [f"n{i:02}" for i in range(14)]
+    np.testing.assert_array_equal(completed(pd.DataFrame(X, index=names)), truth)
+    np.testing.assert_array_equal(completed(np.asfortranarray(X)), truth)
+    np.testing.assert_array_equal(completed(X, n_jobs=2), truth)
+    seen = ~np.isnan(X)
+    order = np.random.default_rng(0).permutation(seen.sum())
+    i, j = (places[order] for places in np.nonzero(seen))
+    np.testing.assert_array_equal(
+        completed(Observations.from_triples(i, j, X[i, j], X.shape)), truth
+    )
+
+
+def test_a_unit_twice_as_small_gives_values_twice_as_large():
+    np.testing.assert_allclose(completed(4 * data()), 4 * completed(data()), rtol=1e-9)
