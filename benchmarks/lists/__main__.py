@@ -69,11 +69,12 @@ def measure_other(method: str, split: Split, folder: Path) -> dict[str, Any]:
 def measure_ours(split: Split, known: dict[str, Any]) -> dict[str, Any]:
     """Our defaults for implicit feedback."""
     model = BMCG(missing="weak-zero", random_state=0, n_jobs=1)
-    began = time.perf_counter()
+    # One thread: what others do on the machine meanwhile is not to count.
+    began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(split.train, **known)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     seen = Seen(split.train.by_row.indptr, split.train.by_row.indices)
     lists = lists_of(model, np.unique(split.rows), 20, seen)
     learned = {"noise": model.fitted_.likelihood.words(model.fitted_.noise, 1.0)}
