@@ -36,8 +36,8 @@ def page(kept: dict[str, Any]) -> str:
            for n, m in (key.split("/") for key in kept)):  # fmt: skip
         parts.append(
             "Where the setting of ours does not tell sweeps, it was measured earlier: weights from "
-            "variational trials on at most 50,000 entries, and chains of 60 sweeps; seconds are those "
-            "of the clock."
+            "variational trials on at most 50,000 entries, and chains of 60 sweeps; its seconds "
+            "are those of the clock."
         )
     for name, one in SETS.items():
         lines = _lines(kept, name)
