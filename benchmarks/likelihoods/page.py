@@ -18,7 +18,8 @@ Every kind of value with the likelihood it is for, beside Gaussian noise. Writte
 `python -m benchmarks.likelihoods`; nothing is tuned. Models have biases, the `row` posterior and
 no questions asked; those "as it comes" are what a user gets who sets the likelihood alone: entries
 left out of the fit decide on posterior, components and the form of graphs. The log score is the
-mean of ln p of left-out values, higher is better.
+mean of ln p of left-out values, higher is better; seconds are of the clock, with other work on the
+machine.
 A Gaussian's p of a discrete value is its mass up to half the way to the next one, what lies beyond
 the ends counted to these, with one thousandth of the values' own frequencies mixed in. Counts of
 `foursquare` and `sc_mixology` are thinned: fair coins split each into what is seen and what is
