@@ -49,13 +49,15 @@ def line(name: str, data: Dataset, jobs: int | None) -> list[str]:
         peer = run_peer("myfm-features", path, 1)
     if not isinstance(peer, Outcome) or peer.processor is None:
         raise SystemExit(f"myFM failed on {name}: {peer}")
-    given = {"row_graph": data.row_graph, "col_graph": data.col_graph}
-    given |= {"row_features": "pattern", "col_features": "pattern"}
+    graphs = {"row_graph": data.row_graph, "col_graph": data.col_graph}
+    given = {**graphs, "row_features": "pattern", "col_features": "pattern"}
     held = data.test_rows, data.test_cols, data.test_values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Kernels are loaded, and compiled the first time, before the clock runs.
-        BMCG(random_state=0, n_jobs=jobs, max_sweeps=2).fit(data.observations, **given)
+        for posterior, known in (("sampled", graphs), ("joint", given)):
+            short = {"posterior": posterior, "selection": False, "rank": 16, "max_sweeps": 2}
+            BMCG(**short, n_jobs=jobs).fit(data.observations, **known)
         model, wall, processor, error = timed(
             lambda: BMCG(random_state=0, n_jobs=jobs).fit(data.observations, **given), held
         )

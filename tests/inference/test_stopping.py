@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bmcg.inference import variational
 from bmcg.inference.fit import Settings
 from bmcg.inference.variational import WINDOW, _Loop
 
@@ -44,3 +45,17 @@ def test_an_exact_bound_is_judged_by_its_last_sweep(engine, family):
     made = loop(engine, noisy(0.1), family=family)
     assert made._is_over(0.001)
     assert not made._is_over(0.1)
+
+
+@pytest.mark.parametrize(
+    ("engine", "over", "rank"),
+    [("monte_carlo", False, 3), ("monte_carlo", True, 6), ("dense", False, 6)],
+)
+def test_an_estimated_bound_has_components_added_last(engine, over, rank, monkeypatch):
+    """It looks flat before it is; an exact one does not."""
+    monkeypatch.setattr(variational, "surplus", lambda state, *rest: np.zeros(3, dtype=bool))
+    monkeypatch.setattr(variational, "grow", lambda state, rank, seed: SimpleNamespace(rank=rank))
+    made = loop(engine, noisy(0.0))
+    made.may_grow, state = True, SimpleNamespace(rank=3)
+    found = made._reshape(state, None, None, 20, over) or state
+    assert found.rank == rank

@@ -266,11 +266,12 @@ class _Loop:
             self._learn(state, U, V)
         if self._waits(number) or gain > PLATEAU * self.n_observed:
             return state, False
-        changed = self._reshape(state, U, V, number)
+        over = self._is_over(gain)
+        changed = self._reshape(state, U, V, number, over)
         if changed is not None:
             self.momentum = REST
             return changed, False
-        return state, self._is_over(gain)
+        return state, over
 
     def _sweep(self, state: State, number: int) -> tuple[State, FactorUpdate, FactorUpdate, float]:
         """A sweep from beyond the state or, where the bound would fall, from the state itself."""
@@ -383,13 +384,20 @@ class _Loop:
             )
         return gain
 
-    def _reshape(self, state: State, U: FactorUpdate, V: FactorUpdate, number: int) -> State | None:
-        """The state with components dropped or added, or None where neither is due."""
+    def _reshape(
+        self, state: State, U: FactorUpdate, V: FactorUpdate, number: int, over: bool
+    ) -> State | None:
+        """The state with components dropped or added, or None where neither is due.
+
+        A bound that goes up and down by itself looks flat long before it is. There, components
+        are added where the fit would else be over: each of them costs draws in every sweep, and
+        those that are not needed take long to go.
+        """
         settings = self.settings
         dead = surplus(state, self.rows, self.cols, settings.prior, U, V)
         if dead.any():
             self.may_grow = False
             return drop(state, dead, settings.prior, self.rows, V)
-        if self.may_grow and state.rank < settings.rank:
+        if self.may_grow and state.rank < settings.rank and (over or not self.is_estimated):
             return grow(state, min(2 * state.rank, settings.rank), number)
         return None
