@@ -41,7 +41,7 @@ def page(lines: list[dict[str, Any]]) -> str:
     calls = sum(totals.get("calls", Counter()).values())
     seeds = sorted({line["seed"] for line in lines})
     versions = sorted({line["versions"] for line in lines})
-    fixed = RECORD.with_name("fuzz-fixed.md").read_text(encoding="utf-8")
+    fixed = Path(__file__).with_name("found.md").read_text(encoding="utf-8")
     return "\n".join(
         [
             "# Attacked",
