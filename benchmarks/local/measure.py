@@ -92,9 +92,9 @@ def _sklearn(kind: str) -> Any:
 METHODS = {
     "bmcg, folded": _folded,
     "bmcg, local term": _along("cols"),
-    "bmcg, local auto": _along("auto"),
     "bmcg, low rank": _along(None),
     "linear interpolation": _linear,
     "KNNImputer": _sklearn("knn"),
     "IterativeImputer": _sklearn("iterative"),
+    "bmcg, local auto": _along("auto"),
 }
