@@ -118,7 +118,9 @@ def _verdict(cells: Cells, names: list[str]) -> str:
     off = [
         name
         for name in names
-        if SETS[name].kind != BINARY and not 0.88 <= _inside(cells, name) <= 0.92
+        if SETS[name].kind != BINARY
+        and np.isfinite(_inside(cells, name))
+        and not 0.88 <= _inside(cells, name) <= 0.92
     ]
     return f"""- Regret over {MOST_REGRET} (pictures aside): {", ".join(over) or "none"}.
 - Regret of 1.00 or less: {won} of {len(known)} sets (two thirds are asked for).

@@ -49,8 +49,14 @@ class Store:
         return place[1] not in OURS or cell["source"] == SOURCE
 
     def add(self, place: Place, found: dict[str, Any], threads: int) -> None:
-        """Keep a cell."""
+        """Keep a cell; other seeds of ours that an older package measured go."""
         name, method, seed = place
+        if method in OURS:
+            self.cells = {
+                kept: cell
+                for kept, cell in self.cells.items()
+                if kept[:2] != place[:2] or cell["source"] == SOURCE
+            }
         about = {"set": name, "method": method, "seed": seed, "commit": COMMIT, "source": SOURCE}
         load = round(os.getloadavg()[0], 1)
         self.cells[place] = {**about, "threads": threads, "load": load, **_rounded(found)}

@@ -57,6 +57,9 @@ def test_cells_are_kept_and_measured_again_when_they_must(tmp_path):
     assert not again.stands(("davis", "smurff", 0), 10.0)
     again.cells[place]["source"] = "another"
     assert not again.stands(place, 10.0)
+    again.add(("davis", "bmcg", 1), {"status": "ok", "rmse": 1.0}, 1)
+    assert place not in again.cells, "of another package: no mean of both"
+    assert peer in again.cells
 
 
 @pytest.mark.parametrize("method", ["bmcg", "means", "bpmf"])
