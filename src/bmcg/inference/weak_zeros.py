@@ -138,32 +138,35 @@ class Search:
     settings: Settings
     backend: Backend
     show: Callable[[Progress, str], None]
-    found: dict[tuple[WeakZero, int], float] = field(default_factory=dict)
+    tried: set[tuple[WeakZero, int]] = field(default_factory=set)
     verdicts: list[Verdict] = field(default_factory=list)
     best: Fit | None = None
+    standing: Array | None = None
     chains: int = 0
 
-    def gain(self, likelihood: WeakZero, rank: int) -> float:
-        """Mean gain of the lists of a short fit."""
-        key = likelihood, rank
-        if key not in self.found:
-            self.found[key] = self._try(likelihood, rank)
-        return self.found[key]
+    def wins(self, likelihood: WeakZero, rank: int) -> bool:
+        """Whether lists of a short chain are better by more than the standard error of that.
 
-    def _try(self, likelihood: WeakZero, rank: int) -> float:
-        began = time.perf_counter()
+        The first one tried stands; one that was tried before does not win again.
+        """
+        began, key = time.perf_counter(), (likelihood, rank)
+        if key in self.tried or len(self.tried) >= MOST_TRIALS:
+            return False
+        self.tried.add(key)
         if self.best is None:
             # Judged like all others: from a chain that has settled, not from a small start.
             self.best = self._chain(likelihood, rank, FROM_NOTHING)
         fit = self._chain(likelihood, rank, WITH_MORE if self.best.state.rank < rank else ONWARD)
-        gain = float(gains(fit, self.lists).mean())
-        standing = max(self.found.values(), default=float("nan"))
-        taken = not gain <= standing
-        self.best = fit if taken else self.best
+        new, old = gains(fit, self.lists), self.standing
+        more = new if old is None else new - old
+        taken = old is None or bool(more.mean() > more.std() / np.sqrt(len(more)))
+        said = float("nan") if old is None else float(old.mean())
+        if taken:
+            self.best, self.standing = fit, new
         name, seconds = words(likelihood, rank), time.perf_counter() - began
-        made = ("weights", name, taken, "left-out lists", standing, gain, len(fit.trace), seconds)
-        self.verdicts.append(Verdict(*made))
-        return gain
+        made = (said, float(new.mean()), len(fit.trace), seconds)
+        self.verdicts.append(Verdict("weights", name, taken, "left-out lists", *made))
+        return taken
 
     def _chain(self, likelihood: WeakZero, rank: int, burn_in: int) -> Fit:
         """A short chain from where the best so far has ended."""
@@ -208,9 +211,7 @@ class Search:
         """Go a step while that gains; the first of the steps that does sets the direction."""
         for step in steps:
             moved = False
-            while len(self.found) < MOST_TRIALS and self.gain(step(best), rank) > self.gain(
-                best, rank
-            ):
+            while self.wins(step(best), rank):
                 best, moved = step(best), True
             if moved:
                 break
@@ -259,8 +260,9 @@ def learn_weights(
 ) -> Learned:
     """Weights of zeros and ones, the components, and where their chain stands.
 
-    One coordinate after the other, each as long as it gains: the zeros' weight by factors of two,
-    all weights by factors of √2, the power of the counts, then twice the components.
+    One coordinate after the other, each as long as it gains more than chance would: the zeros'
+    weight by factors of two, all weights by factors of √2, the power of the counts, then twice the
+    components.
     """
     rank = min(settings.rank, TRIAL_RANK)
     lists = leave_out(observations, settings.seed)
@@ -272,7 +274,8 @@ def learn_weights(
     best, last = START, None
     counted = observations.values.min() < observations.values.max()
     root = float(np.sqrt(2.0))
-    while best != last and len(search.found) < MOST_TRIALS:
+    search.wins(best, rank)
+    while best != last:
         last = best
         best = search.climb(best, rank, [_scaled(zero=0.5), _scaled(zero=2.0)])
         if counted:
@@ -280,7 +283,7 @@ def learn_weights(
             powers += [lambda old: replace(old, power=max(old.power - 0.5, 0.0))]
             best = search.climb(best, rank, powers)
         best = search.climb(best, rank, [_scaled(root, root), _scaled(1 / root, 1 / root)])
-    while 2 * rank <= settings.rank and search.gain(best, 2 * rank) > search.gain(best, rank):
+    while 2 * rank <= settings.rank and search.wins(best, 2 * rank):
         rank *= 2
     found = best.of_shape(observations.shape)
     return Learned(found, rank, search.start_of(observations.shape[0]), search.verdicts)
