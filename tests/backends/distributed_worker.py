@@ -10,7 +10,7 @@ import numpy as np
 from bmcg import BMCG, Observations
 from bmcg.graphs import chain_graph
 
-M, N, RANK, SWEEPS = 60, 40, 4, 6
+M, N, RANK, SWEEPS = 60, 56, 4, 6
 ROW = {"posterior": "row", "rank": RANK, "bias": True, "selection": False, "max_sweeps": SWEEPS}
 ROW["local"] = None
 DRAWN = {**ROW, "posterior": "sampled", "n_draws": 3, "value_range": None}
@@ -30,10 +30,17 @@ def triples():
     return i, j, X[i, j]
 
 
+def with_hub(n):
+    """A chain and a node next to all: a bare chain would be drawn otherwise in one process."""
+    A = chain_graph(n).tolil()
+    A[0, 1:] = A[1:, 0] = 1.0
+    return A.tocsr()
+
+
 def fit(observations, name):
     """The model of one of `FITS`."""
     options, tied = FITS[name]
-    graphs = (chain_graph(M), chain_graph(N)) if tied else (None, None)
+    graphs = (with_hub(M), with_hub(N)) if tied else (None, None)
     return BMCG(random_state=0, tol=0.0, n_jobs=1, **options).fit(observations, *graphs)
 
 

@@ -111,7 +111,10 @@ def test_bytes_sent_are_those_of_the_factors_in_single_precision(seen, alone):
         kept = 3 * (m + n) * (k + 2)
         # The last point, as it is, ends the fit.
         last = 2 * (m + n) * (k + 1)
-        assert told["sent"]["sampled"] == 4 * (factors + kept + last)
+        # Places and values of its own rows, once: a model knows what was seen.
+        ends = alone.by_row.indptr[list(balanced(alone.by_row.indptr, len(seen)))]
+        entries = 16 * int(np.diff(ends)[rank])
+        assert told["sent"]["sampled"] == 4 * (factors + kept + last) + entries
 
 
 def test_what_needs_all_entries_is_refused_before_work(seen):
@@ -160,3 +163,18 @@ def test_a_lost_process_ends_all_and_the_fit_goes_on_with_another_number(tmp_pat
     model = load_model(tmp_path / "m.safetensors")
     assert model.converged_
     assert model.n_sweeps_ > 4
+
+
+def test_the_command_saves_the_model_that_one_process_saves(tmp_path):
+    table(tmp_path)
+    ending = ["--posterior", "row", "--max-sweeps", "8"]
+    running = start([*COMMAND, *ending, "-o", "many.safetensors"], 2, tmp_path)
+    said = [process.communicate(timeout=300) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    alone = [sys.executable, *COMMAND, *ending, "-o", "one.safetensors"]
+    subprocess.run(alone, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+    many, one = (load_model(tmp_path / f"{name}.safetensors") for name in ("many", "one"))
+    users, items = ["u00", "u05", "u31"], [1, 2, 17]
+    np.testing.assert_allclose(many.predict(users, items), one.predict(users, items), rtol=1e-5)
+    assert many.fingerprint_ == one.fingerprint_
+    assert (many.seen_.indices == one.seen_.indices).all()

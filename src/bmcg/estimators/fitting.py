@@ -105,7 +105,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         if not is_implicit(self):
             likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
         given_rows, given_cols = (row_graph, row_features), (col_graph, col_features)
-        check_shared(observations, likelihood, given_rows, given_cols)
+        check_shared(observations, likelihood, given_rows, given_cols, self.posterior)
         rows = side_spec(row_graph, row_features, observations, "rows")
         cols = side_spec(col_graph, col_features, observations, "cols")
         asked = self._asked(rows, cols)

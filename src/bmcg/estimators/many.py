@@ -28,7 +28,11 @@ def group_of(observations: Observations) -> Any:
 
 
 def check_shared(
-    observations: Observations, likelihood: Likelihood, rows: tuple[Any, Any], cols: tuple[Any, Any]
+    observations: Observations,
+    likelihood: Likelihood,
+    rows: tuple[Any, Any],
+    cols: tuple[Any, Any],
+    posterior: str,
 ) -> None:
     """Refuse what needs all entries in one process, before any work.
 
@@ -54,6 +58,11 @@ def check_shared(
             raise ValueError(
                 f'{word}_graph="auto" and {word}_features="pattern" are made of the observations: '
                 f"{many}; give a graph or features, or fit in one process"
+            )
+        if given[1] is not None and posterior in ("auto", "sampled"):
+            raise ValueError(
+                f'{word}_features with posterior="{posterior}": {many}, and draws with features '
+                'are made in one process; use posterior="row" or "joint", or fit in one process'
             )
 
 

@@ -225,6 +225,11 @@ class UpdatingModel(MatrixCompleter):
     def _remember(self, observations: Observations) -> None:
         super()._remember(observations)
         self.observations_, self.fingerprint_, self.folded_ = observations, None, False
+        if getattr(observations, "group", None) is not None:
+            # All processes are here now: later, one alone saves the model, and asks nobody.
+            every = observations.of_rows(np.arange(observations.shape[0]))
+            observations = Observations.from_triples(*every, shape=observations.shape)
+            self.fingerprint_, self.observations_ = fingerprint(observations), None
         self.seen_ = Seen(*observations.by_row[:2])
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
