@@ -98,7 +98,7 @@ def open_device(
         from .distributed.backend import DistributedBackend
         from .distributed.places import jobs_of, place_of
 
-        device, n_jobs = place_of(device, work), jobs_of(n_jobs)
+        device, n_jobs = place_of(chosen(device, work)), jobs_of(n_jobs)
         with open_device(device, n_jobs, None if work is None else work.share(group.size)) as own:
             yield DistributedBackend(own, group)
         return

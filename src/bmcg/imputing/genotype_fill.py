@@ -82,6 +82,20 @@ def fill_genotypes(
         None if row_graph is None else sp.csr_array(row_graph)[rows][:, rows],
         columns.graph(col_graph),
     )
+    model = _fit_shares(columns, rows, cols, names, graphs, parameters)
+    left = LeftOut.of(model, genotypes, columns, np.flatnonzero(rows), np.flatnonzero(cols))
+    return _filled(left, wanted), model
+
+
+def _fit_shares(
+    columns: Columns,
+    rows: Bools,
+    cols: Bools,
+    names: tuple[NDArray[Any] | None, NDArray[Any] | None],
+    graphs: tuple[Any, Any],
+    parameters: dict[str, Any],
+) -> BMCG:
+    """One low-rank matrix of the allele shares at the sites and columns that have calls."""
     values = columns.values[np.ix_(rows, cols)]
     if parameters.get("posterior", "auto") == "auto":
         # Ranks of hundreds, at which draws of this many sites take too long to be tried.
@@ -93,9 +107,7 @@ def fill_genotypes(
         row_labels=None if names[0] is None else Labels(names[0][rows], "row"),
         col_labels=None if names[1] is None else Labels(columns.names(names[1])[cols], "column"),
     )
-    model = BMCG(**{"learn_graphs": False, **parameters}).fit(observations, *graphs)
-    left = LeftOut.of(model, genotypes, columns, np.flatnonzero(rows), np.flatnonzero(cols))
-    return _filled(left, wanted), model
+    return BMCG(**{"learn_graphs": False, **parameters}).fit(observations, *graphs)
 
 
 def check_linkage(

@@ -62,7 +62,7 @@ def run(
     keep: Callable[[Snapshot], None] | None = None,
     analyses: Analyses | None = None,
 ) -> Fit:
-    """Fit the model.
+    """The fitted model.
 
     Parameters
     ----------
@@ -80,10 +80,6 @@ def run(
         Receives a `Snapshot` before every sweep but the first.
     analyses : Analyses, optional
         Symbolic analyses of graphs, shared with other fits.
-
-    Returns
-    -------
-    Fit
     """
     if start is None:
         likelihood = settings.prior.likelihood

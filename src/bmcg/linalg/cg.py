@@ -92,8 +92,7 @@ def conjugate_gradient(
     Solution
     """
     on = backend or default_backend()
-    x = np.zeros_like(rhs) if start is None else start.copy()
-    r = rhs.copy() if start is None else rhs - apply(x)
+    x, r = (np.zeros_like(rhs), rhs.copy()) if start is None else (start.copy(), rhs - apply(start))
     z = precondition(r)
     rz = on.inner(r, z, systems)
     # The size of b costs a product; a solve that ends by its gains can do without.

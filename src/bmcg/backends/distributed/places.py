@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from ..devices import chosen
 from ..numba.threads import count_jobs
-from ..work import Work
 from .group import local_rank, local_size
 
 
-def place_of(device: str, work: Work | None) -> str:
+def place_of(where: str) -> str:
     """The device of this process: with "cuda", one GPU each as long as there are any."""
-    where = chosen(device, work)
     if where != "cuda":
         return where
     return f"cuda:{local_rank() % torch.cuda.device_count()}"
