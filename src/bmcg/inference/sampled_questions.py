@@ -147,7 +147,7 @@ class Questions:
         return self._offer("components", words, OTHER, rank=rank)
 
     def _ask_graphs(self) -> None:
-        """Whether the graphs of a side help: as given, or their nearest where all are joined.
+        """Whether the graphs of a side help: as given or, where all are joined, their nearest.
 
         Graphs that are all that is known of a row without entries stay unless they harm.
         """

@@ -163,7 +163,7 @@ def match_of(likelihood: Likelihood, state: State, rows: Side) -> Match:
 
 def matched(likelihood: Likelihood, state: State, rows: Side) -> State:
     """The state with the moments of its entries, where the likelihood asks for them."""
-    if likelihood.is_plain or state.at_entries is not None:
+    if likelihood.is_plain:
         return state
     return replace(state, at_entries=design.moments_of(state, rows.entries))
 
@@ -179,10 +179,9 @@ def weighting_of(likelihood: Likelihood, state: State, rows: Side) -> Weighting:
 
 
 def update_s(likelihood: Likelihood, state: State, rows: Side) -> State:
-    """q(S) given the factors, and its scales; how the entries match follows. Itself without S."""
-    if state.local is None:
-        return state
+    """q(S) given the factors, and its scales; how the entries match follows."""
     entries = rows.entries
+    assert state.local is not None
     mean, variance = design.factor_moments(state, entries)
     old, spread = state.local.at(entries.owners, entries.indices)
     match = Match(entries, moments=lambda: (mean + old, variance + spread))
@@ -236,6 +235,8 @@ def sweep(
     new = replace(new, cols=V.factors)
     if likelihood.is_plain:
         new = replace(new, squared_error=expected_squared_error(cols, V, U.factors, biased))
-    new = matched(likelihood, update_s(likelihood, new, rows), rows)
+    # Where there is a local term, how the entries match follows with it.
+    renew = matched if state.local is None else update_s
+    new = renew(likelihood, new, rows)
     new = new if hold else update_lambda(prior, new)
     return update_noise(likelihood, new, rows), U, V
