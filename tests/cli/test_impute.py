@@ -15,6 +15,9 @@ from bmcg.imputing.text import TextTable
 
 from .conftest import call, refused
 
+# A variational fit, which is quick: what is tested is how files are read and filled.
+QUICK = ("--posterior", "variational")
+
 
 def sensors(m=40, n=5, seed=0):
     rng = np.random.default_rng(seed)
@@ -47,11 +50,13 @@ def test_a_word_in_a_column_of_numbers_is_named_not_dropped(tmp_path):
     for words in ("'s2'", "line 9", "'err'", "--missing", "--skip"):
         assert words in message
     assert not (tmp_path / "out.csv").exists()
-    ended = call("impute", path, "--row", "id", "--missing", "ERR", "-o", tmp_path / "out.csv")
+    ended = call(
+        "impute", *QUICK, path, "--row", "id", "--missing", "ERR", "-o", tmp_path / "out.csv"
+    )
     assert ended.code == 0, ended.err
     gone[7, 2] = True
     assert np.abs(numbers(tmp_path / "out.csv") - X)[gone].max() < 1.0
-    ended = call("impute", path, "--row", "id", "--skip", "s2", "-o", tmp_path / "two.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "--skip", "s2", "-o", tmp_path / "two.csv")
     assert ended.code == 0
     assert TextTable.read(tmp_path / "two.csv", ",").texts(3)[7] == "err"
 
@@ -69,7 +74,7 @@ def test_a_mark_is_missing_however_the_number_is_written(tmp_path, kind):
         columns = {f"s{j}": np.where(gone, -999.0, X)[:, j] for j in range(X.shape[1])}
         parquet.write_table(pa.table(columns), path)
     out = tmp_path / f"out.{kind}"
-    ended = call("impute", path, "--missing", "-999", "--missing", "zz", "-o", out)
+    ended = call("impute", *QUICK, path, "--missing", "-999", "--missing", "zz", "-o", out)
     assert ended.code == 0, ended.err
     assert "--missing zz: no cell holds it" in ended.err
     assert f"{gone.sum()} of 200 values filled" in ended.out
@@ -90,7 +95,7 @@ def test_csv_and_parquet_of_one_table_are_filled_alike(tmp_path):
     before = path.read_bytes()
     for kind in ("csv", "parquet"):
         args = ("--row", "id", "-o", tmp_path / f"out.{kind}", "--bands", tmp_path / f"{kind}.csv")
-        ended = call("impute", tmp_path / f"in.{kind}", *args, "--max-sweeps", "30")
+        ended = call("impute", *QUICK, tmp_path / f"in.{kind}", *args, "--max-sweeps", "30")
         assert ended.code == 0, ended.err
     assert (tmp_path / "csv.csv").read_text() == (tmp_path / "parquet.csv").read_text()
     written = TextTable.read(tmp_path / "out.csv", ",").texts(6)
@@ -105,7 +110,7 @@ def test_a_value_far_out_is_named_and_does_not_wreck_the_fit(tmp_path, value):
     X, cells, gone = sensors()
     cells[7][2], gone[7, 2] = value, False
     path = write(tmp_path / "in.csv", cells)
-    ended = call("impute", path, "--row", "id", "-o", tmp_path / "out.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "-o", tmp_path / "out.csv")
     assert ended.code == 0, ended.err
     warning = next(line for line in ended.err.splitlines() if line.startswith("warning: line 9"))
     assert "'s2'" in warning
@@ -147,7 +152,7 @@ def test_a_table_in_another_dialect_is_read_where_named(tmp_path):
     message = refused("impute", path, "--row", "id", "-o", out, "--delimiter", ";", "--skip", "s0")
     assert "no column of numbers" in message or "--decimal" in message
     dialect = ("--delimiter", ";", "--decimal", ",")
-    ended = call("impute", path, "--row", "id", *dialect, "-o", out)
+    ended = call("impute", *QUICK, path, "--row", "id", *dialect, "-o", out)
     assert ended.code == 0, ended.err
     table = TextTable.read(out, ";")
     assert "." not in table.text.decode()
@@ -161,10 +166,10 @@ def test_rows_and_columns_without_values_are_named(tmp_path):
     for row in cells:
         row[4] = ""
     path = write(tmp_path / "in.csv", cells)
-    ended = call("impute", path, "--row", "id", "-o", tmp_path / "out.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "-o", tmp_path / "out.csv")
     assert "1 row holds no value (r3)" in ended.err
     assert "columns without any value stay empty: s4" in ended.err
-    ended = call("impute", path, "--row", "id", "--col-chain", "-o", tmp_path / "two.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "--col-chain", "-o", tmp_path / "two.csv")
     assert "1 column holds no value (s4) and is filled from their neighbours" in ended.err
 
 
@@ -174,10 +179,10 @@ def test_columns_that_count_rows_and_ranks_at_their_cap_are_said(tmp_path):
     cells = [[str(i), *(f"{x:.3f}" for x in row)] for i, row in enumerate(X)]
     cells[4][3] = cells[9][6] = ""
     path = write(tmp_path / "in.csv", cells)
-    ended = call("impute", path, "--row", "id", "--rank", "2", "-o", tmp_path / "out.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "--rank", "2", "-o", tmp_path / "out.csv")
     assert "column 's0' counts the rows" in ended.err
     assert "rank 2 (the most allowed" in ended.out
-    ended = call("impute", path, "--row", "id", "--skip", "s0", "-o", tmp_path / "two.csv")
+    ended = call("impute", *QUICK, path, "--row", "id", "--skip", "s0", "-o", tmp_path / "two.csv")
     assert "counts the rows" not in ended.err
     assert "most allowed" not in ended.out
 
@@ -296,7 +301,7 @@ def test_columns_in_one_unit_are_filled_as_without_scaling(tmp_path):
     cells = [["" if rng.random() < 0.1 else f"{x:.3f}" for x in row] for row in X]
     path = write(tmp_path / "in.csv", cells)
     for name in ("auto", "no"):
-        call("impute", path, "--row", "id", "--scale", name, "-o", tmp_path / f"{name}.csv")
+        call("impute", *QUICK, path, "--row", "id", "--scale", name, "-o", tmp_path / f"{name}.csv")
     assert (tmp_path / "auto.csv").read_bytes() == (tmp_path / "no.csv").read_bytes()
 
 
@@ -320,9 +325,17 @@ def test_times_may_have_zones_and_other_formats(tmp_path, form):
         (tmp_path / f"{name}.csv").write_text("\n".join(text) + "\n")
     more = ("--time-format", "%d.%m.%Y %H:%M") if form == "dotted" else ()
     args = ("--time", "t", "--scale", "no", "--std")
-    call("impute", tmp_path / "plain.csv", *args, tmp_path / "s1.csv", "-o", tmp_path / "o1.csv")
+    call(
+        "impute",
+        *QUICK,
+        tmp_path / "plain.csv",
+        *args,
+        tmp_path / "s1.csv",
+        "-o",
+        tmp_path / "o1.csv",
+    )
     out = (tmp_path / "s2.csv", "-o", tmp_path / "o2.csv")
-    ended = call("impute", tmp_path / f"{form}.csv", *args, *out, *more)
+    ended = call("impute", *QUICK, tmp_path / f"{form}.csv", *args, *out, *more)
     assert ended.code == 0, ended.err
     tables = [TextTable.read(tmp_path / name, ",") for name in ("o1.csv", "o2.csv")]
     assert [t.texts(j) for t in tables[:1] for j in (1, 2, 3)] == [

@@ -13,8 +13,8 @@ Sides = tuple[SideInput, SideInput]
 
 AS_GIVEN = 0
 # A graph that joins more than this share of all pairs says how alike all nodes are, not who is
-# next to whom: its Laplacian draws all to one mean, as biases do, at a cost of all pairs a step. The
-# nearest of each node may say more.
+# next to whom: its Laplacian draws all to one mean, as biases do, at a cost of all pairs a step.
+# The nearest of each node may say more.
 DENSE_SHARE = 0.1
 NEAREST = (10, 5)
 
