@@ -41,7 +41,7 @@ format: $(STAMP)
 
 # Needs no network; a warning is an error.
 docs: $(STAMP)
-	$(BIN)/sphinx-build -b html -W -q docs docs/_build
+	$(BIN)/sphinx-build -b html -W -q $(SPHINXOPTS) docs docs/_build
 	@echo "docs/_build/index.html"
 
 clean:
