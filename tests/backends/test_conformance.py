@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import itertools
 import os
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from bmcg import Observations
 from bmcg.backends import Backend, NumbaBackend, SparseRows
-from bmcg.backends.numba import plain, tables, threads
+from bmcg.backends.numba import draws, plain, tables, threads
 from bmcg.backends.numba.fewer import fewer
 from bmcg.backends.packed import outer_packed, pack, packed_diagonal, unpack
 from bmcg.graphs import chain_graph
@@ -48,7 +49,16 @@ BACKENDS = {
 }
 
 
-@pytest.fixture(params=["kernels", "kernels on what is missing", "products", "products in slabs"])
+WAYS = ["kernels", "kernels on what is missing", "products", "products in slabs"]
+NUMBA = [name for name in BACKENDS if "torch" not in name]
+# Ways are those of the Numba back end.
+ROUTES = [
+    *((name, way) for name in NUMBA for way in WAYS),
+    *((name, "kernels") for name in BACKENDS if name not in NUMBA),
+]
+
+
+@pytest.fixture(params=WAYS)
 def way(request, monkeypatch):
     """Few numbers and full tables take other ways than kernels; each is gone, whatever the size."""
     if request.param == "kernels":
@@ -57,7 +67,9 @@ def way(request, monkeypatch):
         monkeypatch.setattr(plain, "SMALL", -1)
         monkeypatch.setattr(tables, "SMALL", -1)
         monkeypatch.setattr(tables, "SHARE", 2.0)
-    elif request.param == "products in slabs":
+    else:
+        monkeypatch.setattr(draws, "SMALL", -1)
+    if request.param == "products in slabs":
         monkeypatch.setattr(tables, "SLAB", 60)
         monkeypatch.setattr(tables, "KEPT", -1)
     return request.param
@@ -102,6 +114,11 @@ def calls(name, k, density, kind):
         "cholesky_blocks": lambda on: [(P,), (0.0 * P,)],
         "draw_rows": lambda on: [(P, U, U[::-1].copy())],
         "draw_posterior": lambda on: [(P, U, 0.7, own, lam, U[::-1].copy())],
+        "draw_untied": lambda on: [
+            (on, F, False, 0.7, own + 0.1, lam + 0.1, U),
+            (on, F, True, 0.7, own + 0.1, lam + 0.1, U),
+            (on, F, True, 0.7, own + 0.1, lam + 0.1, U, weights),
+        ],
         "second_moments": lambda on: [(U, G), (U, G, np.float32)],
         "precision_blocks": lambda on: [(0.7, G, own, lam)],
         "expected_trace": lambda on: [(G, U, P)],
@@ -134,6 +151,28 @@ def _is_float_array(x):
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_long_rows_are_drawn_as_the_reference_draws_them(biased, weighted):
+    rng = np.random.default_rng(3)
+    m, n, k = 5, 300, 6
+    V, z, own, lam = rng.normal(size=(n, k)), rng.normal(size=(m, k)), rng.random(m), rng.random(k)
+    found = []
+    for backend in (NumbaBackend(1), Backend()):
+        on = rows_on(backend, m=m, n=n, density=0.6)
+        weights = np.random.default_rng(4).gamma(1.0, size=len(on.values)) if weighted else None
+        found.append(backend.draw_untied(on, V, biased, 0.7, own, lam, z, weights))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_whose_block_is_not_positive_is_nan():
+    on = rows_on(NumbaBackend(1), m=4, n=30, density=0.5)
+    own = np.array([1.0, -50.0, 1.0, np.nan])
+    F, z = np.random.default_rng(0).normal(size=(30, 2)), np.zeros((4, 2))
+    found = on.backend.draw_untied(on, F, False, 1.0, own, np.ones(2), z)
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, False, True]
+
+
 def test_no_operation_is_left_to_the_reference():
     own = {name for name in OPERATIONS if getattr(NumbaBackend, name) is getattr(Backend, name)}
     # Where arrays are kept, and streams of random numbers, are those of NumPy; what is put together
@@ -149,21 +188,18 @@ def checked(name):
     return [(name, kind) for kind in kinds]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("k", [1, 2, 5, 13])
+@pytest.mark.parametrize(("backend", "way"), ROUTES, indirect=["way"])
 @pytest.mark.parametrize(
     ("name", "kind"), [c for name in OPERATIONS if name not in ELSEWHERE for c in checked(name)]
 )
-def test_the_operation_is_that_of_the_reference(name, kind, k, backend, way, monkeypatch):
+def test_the_operation_is_that_of_the_reference(name, kind, backend, way, monkeypatch):
     monkeypatch.setattr(threads, "EVEN_WORK", 200)  # several chunks of so few numbers
     monkeypatch.setattr(threads.chunk_bounds, "__defaults__", (500,))
-    if "torch" in backend and way != "kernels":
-        pytest.skip("the ways of another back end")
     if "torch" in backend and not HAS_TORCH:
         pytest.skip("needs PyTorch: pip install 'bmcg[gpu]'")
     single = backend == "torch, single"
     tol = 1e-9 if kind is np.float64 and not single else 1e-3 if single else 2e-4
-    for density in (0.02, 0.5, 1.0):
+    for k, density in itertools.product((1, 2, 5, 13), (0.02, 0.5, 1.0)):
         fast, plain = BACKENDS[backend](), Backend()
         made = calls(name, k, density, kind)
         ours = made(rows_on(fast, density=density))

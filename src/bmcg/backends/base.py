@@ -236,6 +236,24 @@ class Backend:
         """P_i⁻¹ τh_i + L_i⁻ᵀ z_i with P_i = τG_i + own_i Λ = L_i L_iᵀ: (n, k)."""
         return self.draw_rows(self.precision_blocks(tau, G, own, lam), tau * h, z)
 
+    def draw_untied(
+        self,
+        rows: SparseRows,
+        V: Array,
+        biased: bool,
+        tau: float,
+        own: Array,
+        lam: Array,
+        z: Array,
+        weights: Weights = None,
+    ) -> Array:
+        """Rows that nothing ties, given the others: sums as above, then `draw_posterior`, (n, k).
+
+        V is that of `biased_sums` where it is biased.
+        """
+        sums = self.biased_sums if biased else self.gram_and_sums
+        return self.draw_posterior(*sums(rows, V, weights), tau, own, lam, z)
+
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:
         """f_i f_iᵀ + C_i, stored as asked."""
         return (outer_packed(F) + C).astype(storage)

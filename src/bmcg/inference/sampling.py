@@ -144,11 +144,10 @@ def draw_factors(
     own, other = (point.rows, point.cols) if which == 0 else (point.cols, point.rows)
     other = other[: sides[1 - which].entries.n]
     prior, backend, tau = side.prior, side.backend, seen.tau
-    G, h = _sums(side, other, point.biased, seen)
     if prior.is_diagonal:
-        z = rng.standard_normal((n, len(lam)))
-        x = backend.draw_posterior(G, h, tau, prior.rows_diagonal, lam, z)
+        x = _draw_untied(side, other, point.biased, seen, lam, rng.standard_normal((n, len(lam))))
         return Solution(x, 0, 0.0, 0.0, True)
+    G, h = _sums(side, other, point.biased, seen)
     system = mean_system(G, tau, lam, prior)
     exact = factored_draw(system, tau * h, rng.standard_normal((n, len(lam))))
     if exact is not None:
@@ -167,6 +166,16 @@ def draw_factors(
         residual_tol=tol,
         max_steps=MAX_STEPS,
     )
+
+
+def _draw_untied(
+    side: Side, other: Array, biased: bool, seen: Weighting, lam: Array, z: Array
+) -> Array:
+    tau, own = seen.tau, side.prior.rows_diagonal
+    if seen.zeros:
+        return side.backend.draw_posterior(*_sums(side, other, biased, seen), tau, own, lam, z)
+    entries, weights = side.seen(seen)
+    return side.backend.draw_untied(entries, contiguous(other), biased, tau, own, lam, z, weights)
 
 
 def _sums(side: Side, other: Array, biased: bool, seen: Weighting) -> tuple[Array, Array]:

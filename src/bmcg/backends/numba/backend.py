@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
 from ..packed import pack, packed_rank
-from . import blocks, grams, lanes, local, moments, sums, tables, vectors
+from . import blocks, draws, grams, lanes, local, moments, sums, tables, vectors
 from .fewer import fewer
 from .plain import plain_if_small
 from .threads import Workers, chunk_bounds, even_bounds
@@ -176,6 +176,24 @@ class NumbaBackend(Backend):
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
         bounds = _lane_bounds(len(h), P.shape[1] * h.shape[1])
         return self._run(lanes.draw, (P, h, z), np.empty(h.shape), bounds)
+
+    def draw_untied(
+        self,
+        rows: SparseRows,
+        V: Array,
+        biased: bool,
+        tau: float,
+        own: Array,
+        lam: Array,
+        z: Array,
+        weights: Weights = None,
+    ) -> Array:
+        k = V.shape[1]
+        # Blocks of many rows are factored several at once, which this kernel does not.
+        if rows.n * k * (k + 1) // 2 > draws.SMALL:
+            return super().draw_untied(rows, V, biased, tau, own, lam, z, weights)
+        given = rows.indptr, rows.indices, rows.values, weights, V, biased, tau, own, lam, z
+        return self._over(rows, k * k, draws.draw_untied, given, np.empty(z.shape))
 
     @plain_if_small
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from ...kernels import fast, inlined
 
 # Observations gathered at a time, and how many a row needs for that to pay.
-_BLOCK, LEAST = 128, 24
+BLOCK, LEAST = 128, 24
 
 
 @fast
@@ -25,7 +25,7 @@ def gram_and_sums(indptr, indices, values, weights, F, blocks, sums, start, stop
     k = F.shape[1]
     # Tiles are two lines by four: room for the values and for whole tiles.
     lines = (k + 4) // 4 * 4
-    T, S = np.zeros((lines, _BLOCK)), np.empty((lines, lines))
+    T, S = np.zeros((lines, BLOCK)), np.empty((lines, lines))
     for i in range(start, stop):
         first, end = indptr[i], indptr[i + 1]
         if end - first < LEAST:
@@ -33,13 +33,13 @@ def gram_and_sums(indptr, indices, values, weights, F, blocks, sums, start, stop
             continue
         S[:] = 0.0
         while first < end:
-            count = min(_BLOCK, end - first)
-            _gather(indices, values, F, T, first, count)
+            count = min(BLOCK, end - first)
+            gather(indices, values, F, T, first, count)
             if weights is not None:
-                _weigh(weights, T, first, count)
+                weigh(weights, T, first, count)
             for r in range(0, k + 1, 2):
                 for s in range(0, r + 2, 4):
-                    _tile(T, S, r, s, count)
+                    tile(T, S, r, s, count)
             first += count
         t = 0
         for r in range(k):
@@ -65,7 +65,7 @@ def _few(indices, values, weights, F, block, total, first, end):
 
 
 @inlined
-def _gather(indices, values, F, T, first, count):
+def gather(indices, values, F, T, first, count):
     """Factors and values of some observations as columns of T: four at a time, then the rest."""
     k = F.shape[1]
     p = 0
@@ -87,7 +87,7 @@ def _gather(indices, values, F, T, first, count):
 
 
 @inlined
-def _weigh(weights, T, first, count):
+def weigh(weights, T, first, count):
     for p in range(count):
         root = math.sqrt(weights[first + p])
         for q in range(T.shape[0]):
@@ -95,7 +95,7 @@ def _weigh(weights, T, first, count):
 
 
 @inlined
-def _tile(T, S, r, s, count):
+def tile(T, S, r, s, count):
     """S[r:r+2, s:s+4] += T[r:r+2] T[s:s+4]ᵀ over the first `count` columns."""
     a, b, w, x, y, z = T[r], T[r + 1], T[s], T[s + 1], T[s + 2], T[s + 3]
     aw = ax = ay = az = bw = bx = by = bz = 0.0
