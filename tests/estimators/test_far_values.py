@@ -50,3 +50,18 @@ def test_heavy_tails_are_no_slips(shape):
         warnings.simplefilter("always")
         fit(X)
     assert not any("further out" in str(warning.message) for warning in said)
+
+
+@pytest.mark.parametrize(("shape", "told"), [("bell", False), ("cauchy", True), ("ones", False)])
+def test_few_values_that_outweigh_all_others_are_told(shape, told):
+    rng = np.random.default_rng(1)
+    X = {
+        "bell": rng.normal(size=(60, 40)),
+        "cauchy": rng.standard_cauchy(size=(60, 40)),
+        "ones": (rng.random((60, 40)) < 0.01).astype(float),
+    }[shape]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit(X)
+    words = [str(warning.message) for warning in said]
+    assert any("least squares" in text and '"student"' in text for text in words) == told
