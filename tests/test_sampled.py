@@ -247,6 +247,8 @@ def test_a_chain_is_not_forgiven_more_than_draws_could_be_off():
     rng = np.random.default_rng(0)
     loss = rng.random(200)
     assert np.array_equal(believable(0.1 * loss, loss), 0.1 * loss)
+    # −ln p may be negative, and nothing is forgiven there.
+    assert np.array_equal(believable(0.0 * loss, -loss), 0.0 * loss)
     assert np.isclose(believable(50.0 * loss, loss).mean(), loss.mean() / (BATCHES + 1))
 
 

@@ -37,4 +37,4 @@ def believable(less: Array, loss: Array) -> Array:
     numbers that single precision cannot hold.
     """
     most, found = float(loss.mean()) / (BATCHES + 1), float(less.mean())
-    return less * (most / found) if found > most else less
+    return less * (most / found) if found > max(most, 0.0) else less
