@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ..backends.base import Random
 from .diagnostics import Diagnostics, effective_size, has_settled, own_r_hat, split_r_hat
 from .draws import Draws, Kept, levelled, stack
+from .enough import has_told
 from .place import ChainPlace, Record
 from .sampling import (
     Point,
@@ -80,6 +82,8 @@ class Chain:
     burnt : int or None
         Sweeps of the burn-in, once it is over.
     settled : bool
+    told : bool
+        Whether it ended before its time, because more draws would not matter.
     anchors : tuple of Strengths
         Where what preconditions solves was made.
     """
@@ -92,6 +96,7 @@ class Chain:
     number: int = 0
     burnt: int | None = None
     settled: bool = False
+    told: bool = False
     noise: list[float] = field(default_factory=list)
     density: list[float] = field(default_factory=list)
     steps: list[Array] = field(default_factory=list)
@@ -135,8 +140,8 @@ class Chain:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has made all its sweeps."""
-        return self.burnt is not None and self.number >= self.burnt + self.plan.sweeps
+        """Whether it has made all its sweeps, or as many as matter."""
+        return self.told or self.burnt is not None and self.number >= self.burnt + self.plan.sweeps
 
     def tell(self, record: Record) -> None:
         """Be where a record ends."""
@@ -229,7 +234,8 @@ def sample(
             else:
                 chains.append(Chain(sides, prior, starts[number], seeds[number], plan))
             wanted = _wanted(plan, len(starts), number)
-            if _follow(chains[-1], wanted, kept, callback, so_far, lambda: keep(place())):
+            told = partial(has_told, n_chains=len(starts)) if prior.likelihood.is_plain else None
+            if _follow(chains[-1], wanted, kept, told, callback, so_far, lambda: keep(place())):
                 break
             sides = chains[-1].sides
     except KeyboardInterrupt:
@@ -280,15 +286,20 @@ def _follow(
     chain: Chain,
     wanted: set[int],
     kept: list[Kept],
+    has_told: Callable[[Sequence[Kept]], bool] | None,
     callback: Callable[[Chain, Callable[[], Outcome]], bool],
     so_far: Callable[[], Outcome],
     leave: Callable[[], None],
 ) -> bool:
     """A chain to its end; whether the callback has ended it all."""
+    after = 0 if chain.burnt is None else chain.number - chain.burnt
+    # Draws of the chains before it.
+    first = len(kept) - sum(sweep <= after for sweep in wanted)
     while not chain.is_over:
         chain.step()
         if chain.burnt is not None and chain.number - chain.burnt in wanted:
             kept.append(_keep(chain))
+            chain.told = has_told is not None and has_told(kept[first:])
         if callback(chain, so_far):
             return True
         if not chain.is_over:
