@@ -141,7 +141,9 @@ class Chain:
     @property
     def is_over(self) -> bool:
         """Whether it has made all its sweeps, or as many as matter."""
-        return self.told or (self.burnt is not None and self.number >= self.burnt + self.plan.sweeps)
+        if self.burnt is None:
+            return False
+        return self.told or self.number >= self.burnt + self.plan.sweeps
 
     def tell(self, record: Record) -> None:
         """Be where a record ends."""
