@@ -43,3 +43,41 @@ def test_options_of_tables_are_refused_elsewhere(drifting, tmp_path):
     ended = call("impute", tmp_path / "x.vcf", "--local", "rows", "-o", tmp_path / "o.vcf")
     assert ended.code != 0
     assert "--local is for tables" in ended.err
+
+
+def table_of_hours(path, n=150, dated=True):
+    rng = np.random.default_rng(1)
+    t = np.arange(n)
+    X = 10 + np.sin(2 * np.pi * t / 24)[:, None] * np.arange(1, 5) + rng.normal(size=(n, 4)) / 10
+    X[rng.random(X.shape) < 0.2] = np.nan
+    lines = ["when,a,b,c,d"]
+    for i, row in enumerate(X):
+        when = f"2024-03-{1 + i // 24:02d} {i % 24:02d}:00" if dated else f"step {i}"
+        lines.append(",".join([when, *("" if np.isnan(x) else f"{x:.3f}" for x in row)]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_first_column_of_dates_is_taken_for_times(tmp_path):
+    path = table_of_hours(tmp_path / "in.csv")
+    quick = ("--max-sweeps", "10")
+    found = call("impute", path, *quick, "-o", tmp_path / "found.csv")
+    named = call("impute", path, *quick, "--time", "when", "-o", tmp_path / "named.csv")
+    assert found.code == named.code == 0, found.err + named.err
+    assert "column 'when' holds times" in found.err
+    assert (tmp_path / "found.csv").read_bytes() == (tmp_path / "named.csv").read_bytes()
+
+
+def test_days_are_asked_for_or_not(tmp_path):
+    path = table_of_hours(tmp_path / "in.csv")
+    ended = call("impute", path, "--days", "no", "--max-sweeps", "10", "-o", tmp_path / "o.csv")
+    assert ended.code == 0, ended.err
+    assert "days side by side" not in ended.out
+    more = ("--days", "yes", "--save-model", tmp_path / "m.bmcg", "-o", tmp_path / "p.csv")
+    ended = call("impute", path, *more)
+    assert ended.code != 0
+    assert "--days yes" in ended.err
+    plain = table_of_hours(tmp_path / "plain.csv", dated=False)
+    ended = call("impute", plain, "--days", "yes", "-o", tmp_path / "q.csv")
+    assert ended.code != 0
+    assert "pass --time" in ended.err

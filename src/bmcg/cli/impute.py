@@ -76,6 +76,13 @@ def impute(
     row: o.Row = None,
     time: o.Time = None,
     time_format: o.TimeFormat = None,
+    days: Annotated[
+        o.Decision,
+        typer.Option(
+            help="Tables with times: whether days may be laid side by side, so that what repeats "
+            "from day to day is seen; auto asks gaps that are left out."
+        ),
+    ] = o.Decision.auto,
     skip: Annotated[
         list[str] | None,
         typer.Option(
@@ -242,6 +249,7 @@ def impute(
         zeros_missing=zeros_missing,
         denoise=denoise,
         linkage=linkage.parameter,
+        days=days.parameter,
         panel=panel,
         map=map,
     )

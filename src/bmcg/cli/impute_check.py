@@ -58,7 +58,7 @@ class Reading:
     unsupported : str
     layer, layer_out : str or None
     zeros_missing, denoise : bool
-    linkage : bool or "auto"
+    linkage, days : bool or "auto"
     panel, map : Path or None
     """
 
@@ -77,6 +77,7 @@ class Reading:
     zeros_missing: bool
     denoise: bool
     linkage: Any = "auto"
+    days: Any = "auto"
     panel: Path | None = None
     map: Path | None = None
 
@@ -91,6 +92,7 @@ class Reading:
             "--floats": (self.floats, tables),
             "--outliers": (self.fit_outliers, tables),
             "--time-format": (self.time_format, tables),
+            "--days": (self.days != "auto", tables),
             "--delimiter": (self.dialect.delimiter, kind == ".csv"),
             "--decimal": (self.decimal, text),
             "--unsupported": (self.unsupported != "error", kind == "vcf"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..imputing.linkage import Copied
 from ..imputing.matrix import Filled, learn, predicted
 from ..imputing.numerals import Numerals
 from ..imputing.plink import PlinkSource
+from ..imputing.series import Blend
 from ..imputing.sources import Source
 from ..imputing.tables import Layout, TextSource
 from ..imputing.vcf import VcfSource
@@ -27,6 +29,7 @@ from .compiling import announced_compilation
 from .impute_check import Alike, Files, Reading, check
 from .impute_genotypes import fill_calls
 from .impute_graphs import find_graphs
+from .impute_series import column_of_times, fill_with_times, is_series
 from .names import as_whole_numbers
 from .outcome import STANDARD, UserError, done, end_if_interrupted, say, spoken_warnings, wrote
 from .tables import write_table
@@ -49,6 +52,11 @@ def impute(
         raise UserError("--scale yes: genotypes are in one unit; leave it out")
     scale = _scale_of(kind, reading, scale, parameters)
     source = _open(kind, files, reading, alike)
+    name = column_of_times(source, files, reading, alike)
+    if name is not None:
+        reading = replace(reading, time=name)
+        source = _open(kind, files, reading, alike)
+        say(f"column {name!r} holds times: rows close in time are alike; --row {name!r} names rows")
     graphs = find_graphs(kind, source, files, reading, alike)
     for note in source.notes:
         say(note)
@@ -57,13 +65,15 @@ def impute(
     if parameters["rank"] is None and not isinstance(source, VcfSource | PlinkSource):
         parameters = {**parameters, "rank": RANK}
     parameters = {**parameters, "checkpoint": files.checkpoint, "resume": files.resume}
-    model: BMCG | Copied | None
+    model: BMCG | Copied | Blend | None
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
         if reading.denoise:
             assert isinstance(source, AnnDataSource)
             model = _denoise(source, graphs, files, scale, parameters)
         else:
             model = _fill(source, graphs, files, reading, alike, scale, level, parameters)
+    if isinstance(model, Blend):
+        model = model.models[-1] if model.models else None
     _finish(None if isinstance(model, Copied) else model, files)
 
 
@@ -88,10 +98,10 @@ def _fill(
     scale: Scale,
     level: float,
     parameters: dict[str, Any],
-) -> BMCG | Copied | None:
+) -> BMCG | Copied | Blend | None:
     """Fill the missing values and write all files; the model, None where none was needed."""
     filled: Filled
-    model: BMCG | Copied | None
+    model: BMCG | Copied | Blend | None
     if isinstance(source, VcfSource | PlinkSource):
         filled, model = fill_calls(source, graphs, files, reading, alike, parameters)
     else:
@@ -109,7 +119,7 @@ def _fill(
         wrote(files.model)
     found = "nothing is missing"
     if model is not None:
-        found = str(model) if isinstance(model, Copied) else _rank(model)
+        found = _rank(model) if isinstance(model, BMCG) else str(model)
     if model is None and np.isnan(source.values).any():
         found = "what is missing cannot be filled"
     where = STANDARD if files.to_pipe else files.output
@@ -124,7 +134,7 @@ def _entries(
     reading: Reading,
     scale: Scale,
     parameters: dict[str, Any],
-) -> tuple[Filled, BMCG | None]:
+) -> tuple[Filled, BMCG | Blend | None]:
     """The missing values, and the model; no model where nothing asks for one."""
     values, missing = source.values, np.isnan(source.values)
     i, j = np.nonzero(missing)
@@ -135,6 +145,10 @@ def _entries(
     _say_empty(source, missing, graphs)
     if isinstance(source, (TextSource, ParquetSource)) and not reading.fit_outliers:
         values = _without_outliers(source)
+    if is_series(files, reading, parameters):
+        found = fill_with_times(source, values, graphs[1], reading, scale, parameters)
+        if found is not None:
+            return found
     labels = _labels(source, files.model is not None)
     model = learn(values, *graphs, scale=scale, labels=labels, **parameters)
     return predicted(model, i, j), model

@@ -5,5 +5,6 @@ from __future__ import annotations
 from .annotated import denoise_anndata, impute_anndata
 from .denoising import denoise
 from .matrix import Filled, fill
+from .series import fill_series
 
-__all__ = ["Filled", "denoise", "denoise_anndata", "fill", "impute_anndata"]
+__all__ = ["Filled", "denoise", "denoise_anndata", "fill", "fill_series", "impute_anndata"]

@@ -1,0 +1,209 @@
+"""Several ways to fill a table of series, weighed by gaps that were really left out.
+
+Gaps like those of the table are put elsewhere, every way fills them, and errors tell three things,
+each for every kind of gap (`outages.kinds`): how the ways are weighed, which of them are not
+needed, and how wide the bands have to be.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from ...estimators import BMCG
+from ...estimators.scaling import Scale
+from ..matrix import Filled
+from .days import find_days
+from .outages import gaps_elsewhere, kinds
+from .units import series_scale
+from .ways import WAYS, Cells, Table
+from .weights import by_kind, needed, weights_of, widths_of
+
+Array = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+# Known cells that a trial is made with at most, and sensors and days that it keeps at least.
+MOST_CELLS = 60_000
+FEWEST_SENSORS, FEWEST_DAYS = 20, 28
+# Known cells without which gaps say nothing.
+LEAST_CELLS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """What left-out gaps say of the ways.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the ways that are used.
+    weights : dict of int to ndarray of shape (n_ways,)
+        By kind of gap; -1 for all others.
+    spreads : dict of int to float
+        Root mean squared error by kind, likewise.
+    widths : dict of int to float
+        What deviations are multiplied with, likewise.
+    models : tuple of BMCG
+        That the answer was made of.
+    """
+
+    names: tuple[str, ...]
+    weights: dict[int, Array]
+    spreads: dict[int, float]
+    widths: dict[int, float]
+    models: tuple[BMCG, ...] = ()
+
+    def __str__(self) -> str:
+        shares = zip(self.names, self.weights[-1], strict=True)
+        return " and ".join(f"{name} ({share:.0%})" for name, share in shares)
+
+    def combine(self, found: list[Cells], kind: Index) -> tuple[Array, Array]:
+        """Means and deviations of cells of the given kinds, (n_cells,) each."""
+        W = by_kind(self.weights, kind)
+        spread = by_kind(self.spreads, kind)
+        means = np.stack([cells.mean for cells in found], axis=1)
+        variances = np.stack([cells.variance for cells in found], axis=1)
+        variances = np.where(np.isnan(variances), spread[:, None] ** 2, variances)
+        mean = (W * means).sum(axis=1)
+        # The law of total variance: what ways disagree on is not known.
+        variance = (W * (variances + (means - mean[:, None]) ** 2)).sum(axis=1)
+        return mean, by_kind(self.widths, kind) * np.sqrt(variance)
+
+
+def fill_series(
+    values: Array,
+    times: NDArray[Any],
+    col_graph: Any = None,
+    *,
+    scale: Scale = "auto",
+    fold: bool | str = "auto",
+    **parameters: Any,
+) -> tuple[Filled, Blend] | None:
+    """Fill a table of series; None where there is too little to leave gaps out of.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_times, n_sensors)
+        NaN where missing.
+    times : ndarray of numbers or dates, shape (n_times,)
+        In any order.
+    col_graph : optional
+        Which sensors are alike, as in `BMCG.fit`.
+    scale : {"auto", True, False}
+        Whether columns are brought to one scale; "auto" does not where they share a unit.
+    fold : {"auto", True, False}
+        Whether days may be laid side by side; "auto" does where times are dates that repeat.
+    **parameters
+        Of `BMCG`.
+
+    Returns
+    -------
+    filled : Filled
+    blend : Blend
+    """
+    missing = np.isnan(values)
+    if (~missing).sum() < LEAST_CELLS or len(values) < 8 or not missing.any():
+        return None
+    order = np.argsort(times, kind="stable")
+    moments = times[order]
+    days = find_days(moments) if fold in ("auto", True) else None
+    if fold is True and days is None:
+        raise ValueError("times are no dates whose times of the day repeat: days cannot be folded")
+    columns = series_scale(values, scale, parameters.get("n_jobs"))
+    table = Table(columns.forward(values)[order], moments, days, col_graph, parameters)
+    with warnings.catch_warnings():
+        # Fits are short on purpose.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        blend = weigh(table)
+        rows, cols = np.nonzero(np.isnan(table.values))
+        blend, found = _fill(table, blend, rows, cols)
+    mean, std = blend.combine(found, kinds(np.isnan(table.values))[rows, cols])
+    rows = order[rows]
+    again = np.lexsort((cols, rows))
+    rows, cols = rows[again], cols[again]
+    mean, std = columns.mean(mean[again], cols), columns.std(std[again], cols)
+    filled = Filled(values.shape, rows, cols, mean, std)
+    return filled, blend
+
+
+def weigh(table: Table) -> Blend:
+    """Leave gaps out and see how each way fills them."""
+    rng = np.random.default_rng([int(table.parameters.get("random_state") or 0), 7])
+    part = _part(table, rng)
+    missing = np.isnan(part.values)
+    none = np.zeros(len(missing), dtype=np.intp)
+    day, step = (part.days.day, part.days.step) if part.days is not None else (none, none)
+    hidden = gaps_elsewhere(missing, day, step, rng)
+    rows, cols = np.nonzero(hidden)
+    truth = part.values[rows, cols]
+    less = replace(part, values=np.where(hidden, np.nan, part.values))
+    names = [name for name in WAYS if name != "days side by side" or part.days is not None]
+    found = [_whole(WAYS[name](less, rows, cols)) for name in names]
+    kind = kinds(np.isnan(less.values))[rows, cols]
+    errors = np.stack([cells.mean - truth for cells in found], axis=1)
+    chosen = needed(errors, kind)
+    names, found = [names[k] for k in chosen], [found[k] for k in chosen]
+    weights, spreads = weights_of(errors[:, chosen], kind)
+    plain = Blend(tuple(names), weights, spreads, {-1: 1.0})
+    mean, std = plain.combine(found, kind)
+    return replace(plain, widths=widths_of((mean - truth) / std, kind))
+
+
+def _fill(table: Table, blend: Blend, rows: Index, cols: Index) -> tuple[Blend, list[Cells]]:
+    """All ways on all cells; an interrupt leaves those that are there."""
+    found: list[Cells] = []
+    for name in blend.names:
+        found.append(WAYS[name](table, rows, cols))
+        model = found[-1].model
+        if model is not None and model.stop_reason_ == "interrupted":
+            break
+    if len(found) < len(blend.names):
+        kept = {kind: _whole_shares(own[: len(found)]) for kind, own in blend.weights.items()}
+        blend = replace(blend, names=blend.names[: len(found)], weights=kept)
+    models = tuple(cells.model for cells in found if cells.model is not None)
+    return replace(blend, models=models), found
+
+
+def _whole_shares(own: Array) -> Array:
+    return own / own.sum() if own.sum() > 0 else np.full(len(own), 1.0 / len(own))
+
+
+def _whole(cells: Cells) -> Cells:
+    if cells.model is not None and cells.model.stop_reason_ == "interrupted":
+        # A trial has nothing to save: the interrupt is the caller's.
+        raise KeyboardInterrupt
+    return cells
+
+
+def _part(table: Table, rng: np.random.Generator) -> Table:
+    """A part of a large table: fewer days in one stretch, then fewer sensors."""
+    known = int((~np.isnan(table.values)).sum())
+    if known <= MOST_CELLS:
+        return table
+    n, days = len(table.values), table.days
+    least = n
+    if days is not None and days.n_days > FEWEST_DAYS:
+        least = -(-n * FEWEST_DAYS // days.n_days)
+    length = int(np.clip(n * MOST_CELLS / known, least, n))
+    first = int(rng.integers(n - length + 1))
+    rows = slice(first, first + length)
+    values = table.values[rows]
+    count = (~np.isnan(values)).sum()
+    m = values.shape[1]
+    few = int(np.clip(m * MOST_CELLS / max(count, 1), min(FEWEST_SENSORS, m), m))
+    cols = np.sort(rng.permutation(m)[:few])
+    graph = None if table.col_graph is None else table.col_graph[cols][:, cols]
+    times = table.times[rows]
+    return replace(
+        table,
+        values=values[:, cols],
+        times=times,
+        days=None if days is None else find_days(times),
+        col_graph=graph,
+    )

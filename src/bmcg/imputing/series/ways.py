@@ -1,0 +1,112 @@
+"""Ways to fill a table of series, each of which predicts every cell from those that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...estimators import BMCG
+from ...graphs import time_graph
+from ...graphs.build import symmetric_graph
+from ...observations import Observations
+from .days import Days
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Fits are stopped where a sweep gains little, and ask no more than whether there are biases: which
+# way is the better one is asked of gaps.
+QUICK: dict[str, Any] = {"posterior": "column", "tol": 1e-4, "selection": ("biases",)}
+
+
+class Cells(NamedTuple):
+    """Means and variances of some cells, (n_cells,) each, and the model that they come from."""
+
+    mean: Array
+    variance: Array
+    model: BMCG | None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table to fill.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_times, n_sensors)
+        NaN where missing.
+    times : ndarray of shape (n_times,)
+        Ascending.
+    days : Days or None
+    col_graph : csr_array of shape (n_sensors, n_sensors) or None
+    parameters : dict
+        Of `BMCG`.
+    """
+
+    values: Array
+    times: NDArray[Any]
+    days: Days | None
+    col_graph: Any
+    parameters: dict[str, Any]
+
+
+Way = Callable[[Table, Index, Index], Cells]
+
+
+def low_rank(table: Table, rows: Index, cols: Index) -> Cells:
+    """One matrix of times and sensors, times in a chain."""
+    return _fitted(table, rows, cols, {})
+
+
+def with_local(table: Table, rows: Index, cols: Index) -> Cells:
+    """The same, and what each sensor has of its own, smooth in time."""
+    return _fitted(table, rows, cols, {"local": "rows"})
+
+
+def folded(table: Table, rows: Index, cols: Index) -> Cells:
+    """A row of each sensor and step of the day, in chains along the day; a column of each day."""
+    days = table.days
+    assert days is not None
+    i, j = np.nonzero(~np.isnan(table.values))
+    n_sensors, steps = table.values.shape[1], days.n_steps
+    nodes = np.arange(n_sensors * steps).reshape(n_sensors, steps)
+    ends = nodes[:, :-1].ravel(), nodes[:, 1:].ravel()
+    graph = symmetric_graph(nodes.size, *ends, np.ones(len(ends[0])))
+    seen = Observations.from_triples(
+        nodes[j, days.step[i]], days.day[i], table.values[i, j], (nodes.size, days.n_days)
+    )
+    model = BMCG(**{**QUICK, **table.parameters}).fit(seen, row_graph=graph)
+    found = model.predictive(nodes[cols, days.step[rows]], days.day[rows])
+    return Cells(found.mean, found.variance, model)
+
+
+def between(table: Table, rows: Index, cols: Index) -> Cells:
+    """A straight line from the last value of a sensor to its next; variances are not told."""
+    t = table.times.astype(np.float64)
+    mean = np.empty(len(rows))
+    for col in np.unique(cols):
+        here, own = cols == col, ~np.isnan(table.values[:, col])
+        # A sensor without a value is like all others.
+        known = table.values[own, col] if own.any() else np.nanmean(table.values, keepdims=True)[0]
+        at = t[own] if own.any() else t[:1]
+        mean[here] = np.interp(t[rows[here]], at, known)
+    return Cells(mean, np.full(len(rows), np.nan), None)
+
+
+def _fitted(table: Table, rows: Index, cols: Index, more: dict[str, Any]) -> Cells:
+    model = BMCG(**{**QUICK, **table.parameters, **more})
+    model.fit(table.values, time_graph(table.times, n_neighbors=2), table.col_graph)
+    found = model.predictive(rows, cols)
+    return Cells(found.mean, found.variance, model)
+
+
+WAYS: dict[str, Way] = {
+    "low rank": low_rank,
+    "a local term": with_local,
+    "days side by side": folded,
+    "lines": between,
+}

@@ -1,0 +1,103 @@
+"""What errors of left-out gaps say of each kind of gap: weights, widths, what is not needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# How much the log error of all gaps together may grow for a way to be left out.
+SLIGHT = 0.01
+# Left-out cells, and gaps, that count for what all kinds say together.
+CELLS_OF_ALL, GAPS_OF_ALL = 200.0, 5.0
+# Share of the left-out cells that widths are fitted to hold.
+LEVEL, QUANTILE = 0.9, 1.6448536269514722
+
+
+def weights_of(errors: Array, kind: Index) -> tuple[dict[int, Array], dict[int, float]]:
+    """Weights of least squared error, none below zero, and errors, for every kind of gap.
+
+    A kind is counted with `CELLS_OF_ALL` cells of what all kinds say, in units of their errors.
+    """
+    grams, counts = {}, {}
+    for own in np.unique(kind):
+        part = errors[kind == own]
+        size = max(float((part**2).mean()), 1e-300)
+        grams[int(own)], counts[int(own)] = part.T @ part / len(part) / size, len(part)
+    whole = sum(counts[own] * grams[own] for own in grams) / len(errors)
+    weights = {-1: _least(whole)}
+    for own, gram in grams.items():
+        weights[own] = _least(counts[own] * gram + CELLS_OF_ALL * whole)
+    spreads = {-1: _spread(errors @ weights[-1])}
+    for own in grams:
+        spreads[own] = _spread(errors[kind == own] @ weights[own])
+    return weights, spreads
+
+
+def _spread(error: Array) -> float:
+    return max(float(np.sqrt((error**2).mean())), 1e-150)
+
+
+def _least(gram: Array) -> Array:
+    """The weights w ≥ 0 with sum one at which wᵀ gram w is least."""
+    k = len(gram)
+    size = float(np.trace(gram)) / k or 1.0
+    root = np.linalg.cholesky(gram / size + 1e-9 * np.eye(k)).T
+    rows = np.vstack((root, 1e4 * np.ones((1, k))))
+    found, _ = nnls(rows, np.append(np.zeros(k), 1e4))
+    return np.asarray(found / found.sum())
+
+
+def needed(errors: Array, kind: Index) -> list[int]:
+    """Ways without which the log error of gaps, each kind by its cells, would grow."""
+    left = list(range(errors.shape[1]))
+    while len(left) > 1:
+        now = _loss(errors[:, left], kind)
+        fewer = [[k for k in left if k != gone] for gone in left]
+        losses = [_loss(errors[:, few], kind) for few in fewer]
+        best = int(np.argmin(losses))
+        if losses[best] - now > SLIGHT:
+            break
+        left = fewer[best]
+    return left
+
+
+def _loss(errors: Array, kind: Index) -> float:
+    """Log of the error in each kind of gap, averaged over cells: the log score at best widths."""
+    _, spreads = weights_of(errors, kind)
+    own, counts = np.unique(kind, return_counts=True)
+    logs = np.array([np.log(spreads[int(k)]) for k in own])
+    return float(logs @ counts / counts.sum())
+
+
+def widths_of(scores: Array, kind: Index) -> dict[int, float]:
+    """What deviations are multiplied with, so that `LEVEL` of left-out cells lie in their bands.
+
+    Cells of one gap go together: a kind counts as many gaps, `GAPS_OF_ALL` of them as all say.
+    """
+    whole = float(np.quantile(np.abs(scores), LEVEL)) / QUANTILE
+    found = {-1: whole}
+    for own in np.unique(kind):
+        here = kind == own
+        # At a distance d from what is known, cells go together over about 2d.
+        gaps = float(here.sum()) / 2.0 ** (own % 64 + 1)
+        width = float(np.quantile(np.abs(scores[here]), LEVEL)) / QUANTILE
+        squares = gaps * width**2 + GAPS_OF_ALL * whole**2
+        found[int(own)] = float(np.sqrt(squares / (gaps + GAPS_OF_ALL)))
+    return found
+
+
+def by_kind(what: dict[int, Any], kind: Index) -> Array:
+    """For every cell; of a kind that was not tried, as the nearest one that was."""
+    tried = sorted(key for key in what if key >= 0)
+    first = np.asarray(what[-1])
+    out = np.empty((len(kind), *first.shape))
+    for own in np.unique(kind):
+        same = [key for key in tried if (key >= 64) == (own >= 64)] or tried
+        out[kind == own] = what[min(same, key=lambda key: abs(key - own))] if same else first
+    return out

@@ -1,0 +1,155 @@
+"""Series are filled by ways that gaps really left out speak for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bmcg.imputing.series import fill_series
+from bmcg.imputing.series.days import find_days
+from bmcg.imputing.series.outages import all_out, gaps_elsewhere, kinds, runs
+from bmcg.imputing.series.units import share_a_unit
+from bmcg.imputing.series.weights import by_kind, needed, weights_of, widths_of
+
+HOUR = np.timedelta64(1, "h")
+
+
+def hours(n, first="2024-03-01"):
+    return np.datetime64(first, "s") + np.arange(n) * HOUR
+
+
+def test_runs_are_those_of_each_column():
+    missing = np.array([[1, 0], [1, 1], [0, 1], [1, 0]], dtype=bool)
+    found = {tuple(map(int, run)) for run in zip(*runs(missing), strict=True)}
+    assert found == {(0, 0, 2), (0, 3, 4), (1, 1, 3)}
+
+
+def test_kinds_grow_with_the_distance_to_what_is_known():
+    missing = np.zeros((40, 3), dtype=bool)
+    missing[10:20, 0] = True
+    missing[30] = True
+    found = kinds(missing)
+    assert found[10, 0] == 0
+    assert found[14, 0] == 2
+    assert (found[30] == 64).all()
+    assert all_out(missing).sum() == 1
+
+
+def test_days_that_a_sensor_lost_leave_whole_days_out():
+    missing = np.zeros((240, 8), dtype=bool)
+    missing[48:72, 2] = missing[120:144, 5] = True
+    day, step = np.arange(240) // 24, np.arange(240) % 24
+    hidden = gaps_elsewhere(missing, day, step, np.random.default_rng(0))
+    assert not (hidden & missing).any()
+    assert hidden.sum() >= 0.1 * (~missing).sum()
+    by_day = hidden.reshape(10, 24, 8).sum(axis=1)
+    assert set(np.unique(by_day)) == {0, 24}
+
+
+def test_gaps_of_all_sensors_stay_gaps_of_all():
+    missing = np.zeros((240, 8), dtype=bool)
+    missing[50:56] = True
+    hidden = gaps_elsewhere(
+        missing, np.arange(240) // 24, np.arange(240) % 24, np.random.default_rng(1)
+    )
+    assert hidden.any()
+    assert set(np.unique(hidden.sum(axis=1))) <= {0, 8}
+
+
+def test_days_are_found_where_times_of_the_day_repeat():
+    found = find_days(hours(24 * 6))
+    assert (found.n_days, found.n_steps) == (6, 24)
+    # Half hours of opening times alone, with a day that is not there.
+    days = np.datetime64("2024-03-01", "s") + np.array([0, 1, 2, 4, 5]) * 24 * HOUR
+    times = (days[:, None] + 8 * HOUR + np.arange(18) * np.timedelta64(30, "m")).ravel()
+    found = find_days(times)
+    assert (found.n_days, found.n_steps) == (5, 18)
+    assert (found.step.reshape(5, 18) == np.arange(18)).all()
+    assert find_days(np.arange(240.0)) is None
+    assert (
+        find_days(np.sort(np.random.default_rng(0).integers(0, 10**7, 300)).astype("M8[s]")) is None
+    )
+
+
+def test_weights_are_those_of_least_error_and_widths_hold_what_they_promise():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(4000, 2)) * np.array([1.0, 2.0])
+    kind = np.zeros(4000, dtype=np.intp)
+    weights, spreads = weights_of(noise, kind)
+    # Of independent errors: by precision.
+    np.testing.assert_allclose(weights[0], [0.8, 0.2], atol=0.02)
+    assert spreads[0] == pytest.approx(np.sqrt(0.8), rel=0.03)
+    scores = 3.0 * rng.normal(size=4000)
+    width = by_kind(widths_of(scores, kind), kind)
+    assert np.mean(np.abs(scores) < 1.645 * width) == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_way_that_adds_nothing_is_left_out():
+    rng = np.random.default_rng(1)
+    good = rng.normal(size=(2000, 1))
+    worse = good + rng.normal(size=(2000, 1))
+    assert needed(np.hstack((worse, good)), np.zeros(2000, dtype=np.intp)) == [1]
+
+
+def test_sensors_of_one_kind_share_a_unit_and_degrees_and_pascals_do_not():
+    rng = np.random.default_rng(0)
+    degrees = 15 + 5 * rng.normal(size=(200, 6)) + rng.normal(size=6)
+    assert share_a_unit(degrees)
+    mixed = degrees.copy()
+    mixed[:, 3:] = 101_300 + 500 * rng.normal(size=(200, 3))
+    assert not share_a_unit(mixed)
+    assert share_a_unit(1e6 * degrees) == share_a_unit(degrees)
+
+
+def drifting(seed=0, n_days=12, n=10):
+    """A daily pattern, and a drift of each sensor's own."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(24 * n_days)
+    daily = np.sin(2 * np.pi * t / 24)[:, None] * rng.uniform(1, 2, n)
+    X = 20 + 3 * daily + np.cumsum(0.3 * rng.normal(size=(len(t), n)), axis=0)
+    lost = rng.random(X.shape) < 0.2
+    for j in range(0, n, 2):
+        first = int(rng.integers(len(t) - 12))
+        lost[first : first + 12, j] = True
+    return X, lost
+
+
+def test_series_are_filled_better_than_along_lines_and_bands_hold():
+    X, lost = drifting()
+    filled, blend = fill_series(
+        np.where(lost, np.nan, X), hours(len(X)), random_state=0, n_jobs=1, max_sweeps=40
+    )
+    truth = X[filled.rows, filled.cols]
+    assert len(filled) == lost.sum()
+    line = np.stack(
+        [
+            np.interp(np.arange(len(x)), np.flatnonzero(~g), x[~g])
+            for x, g in zip(X.T, lost.T, strict=True)
+        ]
+    ).T
+    error = np.sqrt(np.mean((filled.mean - truth) ** 2))
+    assert error < 0.95 * np.sqrt(np.mean((line - X)[lost] ** 2))
+    low, high = filled.interval(0.9)
+    assert 0.84 < np.mean((low <= truth) & (truth <= high)) < 0.96
+    assert sum(blend.weights[-1]) == pytest.approx(1.0)
+
+
+def test_the_order_of_rows_does_not_matter():
+    X, lost = drifting(n_days=5, n=5)
+    values, times = np.where(lost, np.nan, X), hours(len(X))
+    order = np.random.default_rng(3).permutation(len(X))
+    given = {"random_state": 0, "n_jobs": 1, "max_sweeps": 5}
+    first, _ = fill_series(values, times, **given)
+    second, _ = fill_series(values[order], times[order], **given)
+    places = np.full(values.shape, np.nan)
+    places[second.rows, second.cols] = second.mean
+    back = np.empty_like(places)
+    back[order] = places
+    np.testing.assert_allclose(back[first.rows, first.cols], first.mean)
+
+
+def test_too_few_cells_are_not_judged_and_numbers_do_not_fold():
+    assert fill_series(np.array([[1.0, np.nan], [2.0, 3.0]]), np.arange(2.0)) is None
+    X, lost = drifting(n_days=5, n=5)
+    with pytest.raises(ValueError, match="days cannot be folded"):
+        fill_series(np.where(lost, np.nan, X), np.arange(len(X)), fold=True)
