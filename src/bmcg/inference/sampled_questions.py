@@ -128,7 +128,7 @@ class Questions:
         return verdict.taken
 
     def _ask_components(self) -> None:
-        """How many: twice as many while that helps, else half as many; or none."""
+        """How many: twice as many while that helps, else half as many; or none, and then few."""
         first = rank = self.choice.settings.rank
         while self.grows and rank < self.settings.rank:
             rank = min(2 * rank, self.settings.rank)
@@ -139,8 +139,14 @@ class Questions:
             rank //= 2
         if self.choice.settings.rank != first:
             self._ask_graphs_again()
-        if self.settings.bias is not False and self.choice.settings.rank:
+        least = self.choice.settings.rank
+        if self.settings.bias is not False and least:
             self._offer("components", "biases alone", OTHER, bias=True, rank=0)
+            # Many components may lose to none where few would not.
+            rank = 1
+            while self.choice.settings.rank == rank // 2 and rank < least:
+                self._components(rank)
+                rank *= 2
 
     def _components(self, rank: int) -> bool:
         words = "1 component" if rank == 1 else f"{rank} components"
