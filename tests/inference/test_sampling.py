@@ -10,8 +10,10 @@ import scipy.sparse as sp
 import scipy.stats
 
 from bmcg.backends import NumbaBackend, SparseRows
+from bmcg.backends.packed import unpack
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
+from bmcg.inference import sampling
 from bmcg.inference.sampling import (
     Point,
     draw_factors,
@@ -237,3 +239,24 @@ def test_strengths_are_drawn_from_their_density():
     assert abs(kept[:, 0].mean() - expected[0]) < 0.25 * spread
     assert abs(kept[:, 0].std() / spread - 1) < 0.25
     assert here.strengths.beta == 1.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cost", [0, 10**6])
+def test_noise_of_the_data_has_the_covariance_of_its_blocks(cost, weighted, monkeypatch):
+    """By noise of each entry where that is cheap, by roots of blocks where it is not."""
+    monkeypatch.setattr(sampling, "NORMAL", cost)
+    rng = np.random.default_rng(0)
+    mask, k = rng.random((6, 9)) < 0.5, 12
+    side, _ = make_sides(rng.normal(size=mask.shape), mask)
+    V = rng.normal(size=(9, k))
+    weights = rng.gamma(1.0, size=mask.sum()) if weighted else None
+    seen = Weighting(0.7, weights)
+    F = sampling.partner_rows(V, True)
+    G, _ = side.backend.biased_sums(side.entries, V, weights)
+    draws = np.stack([sampling._data_noise(side, G, F, seen, rng) for _ in range(4000)])
+    found = np.einsum("sir,sit->irt", draws, draws) / len(draws)
+    want = 0.7 * unpack(G)
+    size = np.sqrt(np.einsum("irr,itt->irt", want, want)) + 1e-12
+    assert np.abs(found - want).max() < 0.12 * size.max()
+    assert (np.abs(found - want) / size).mean() < 0.03

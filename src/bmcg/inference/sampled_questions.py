@@ -1,9 +1,10 @@
 """The questions of a sampled model, from less to more: each answered by entries left out.
 
-It begins with some components and biases, and nothing that is known besides the entries. Do the
-graphs of a side help, and in which form; do features? Each has to show, by more than the standard
-error of its gain, so that knowing more never costs. Then whether biases are needed, whether a
-variational posterior predicts better, and how many components a chain needs.
+It begins with some components and biases, and nothing that is known besides the entries. Would
+fewer components do? Do the graphs of a side help, and in which form; do features? Each has to show,
+by more than the standard error of its gain, so that knowing more never costs. Then whether biases
+are needed, whether a variational posterior predicts better, and whether a chain needs more
+components. Questions of few components are quick: they come first.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Questions:
         self.rival: tuple[Choice, Verdict] | None = None
         self.grows = True
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
+        self.first = rank
         trial = replace(
             settings,
             rank=rank,
@@ -84,16 +86,18 @@ class Questions:
 
     def _ask(self) -> None:
         sides, variational = self.judge.sides, self.variational
-        questions = {
-            "graphs": (self._ask_graphs, any(side.stack.names for side in sides)),
-            "features": (self._ask_features, any(side.features is not None for side in sides)),
-            "biases": (self._ask_biases, self.settings.bias is None),
-            "posterior": (self._ask_posterior, variational is not None),
-            "components": (self._ask_components, True),
-        }
-        due = {name: ask for name, (ask, is_due) in questions.items() if is_due}
-        due = {name: ask for name, ask in due.items() if name in self.asked}
-        for number, (name, ask) in enumerate(due.items(), 1):
+        has_graphs = any(side.stack.names for side in sides)
+        questions = (
+            ("components", self._ask_fewer, True),
+            ("graphs", self._ask_graphs, has_graphs),
+            ("components", self._ask_many_with_all, has_graphs and "graphs" in self.asked),
+            ("features", self._ask_features, any(side.features is not None for side in sides)),
+            ("biases", self._ask_biases, self.settings.bias is None),
+            ("posterior", self._ask_posterior, variational is not None),
+            ("components", self._ask_more, True),
+        )
+        due = [(name, ask) for name, ask, is_due in questions if is_due and name in self.asked]
+        for number, (name, ask) in enumerate(due, 1):
             self.judge.asking = f"question {number} of {len(due)}, {name}: "
             ask()
         self._meet_rival()
@@ -127,18 +131,11 @@ class Questions:
         self.verdicts.append(verdict)
         return verdict.taken
 
-    def _ask_components(self) -> None:
-        """How many: twice as many while that helps, else half as many; or none, and then few."""
-        first = rank = self.choice.settings.rank
-        while self.grows and rank < self.settings.rank:
-            rank = min(2 * rank, self.settings.rank)
-            if not self._components(rank):
-                break
-        rank = first // 2
-        while self.choice.settings.rank == 2 * rank > 0 and self._components(rank):
+    def _ask_fewer(self) -> None:
+        """Half as many components while that helps; or none, and then few."""
+        rank = self.choice.settings.rank // 2
+        while rank and self._components(rank):
             rank //= 2
-        if self.choice.settings.rank != first:
-            self._ask_graphs_again()
         least = self.choice.settings.rank
         if self.settings.bias is not False and least:
             self._offer("components", "biases alone", OTHER, bias=True, rank=0)
@@ -147,6 +144,30 @@ class Questions:
             while self.choice.settings.rank == rank // 2 and rank < least:
                 self._components(rank)
                 rank *= 2
+
+    def _ask_more(self) -> None:
+        """Twice as many components while that helps; fewer again where ties have changed."""
+        first = rank = self.choice.settings.rank
+        while self.grows and rank < self.settings.rank:
+            rank = min(2 * rank or 1, self.settings.rank)
+            if not self._components(rank):
+                break
+        if self.choice.form != self._least():
+            if self.choice.settings.rank == first:
+                self._ask_fewer()
+            if self.choice.settings.rank != first:
+                self._ask_graphs_again()
+
+    def _ask_many_with_all(self) -> None:
+        """Whether all that is known besides makes up for many components, where few were left."""
+        sides, form = self.judge.sides, self.choice.form
+        for which, side in enumerate(sides):
+            if side.stack.names and form.graphs[which] is None:
+                form = form.with_graphs(which, forms_of(side.stack)[0])
+        if self.choice.settings.rank < self.first and form != self._least():
+            words = f"{self.first} components with the graphs of both sides"
+            if self._offer("components", words, MORE, form, rank=self.first, bias=True):
+                self._ask_graphs_again()
 
     def _components(self, rank: int) -> bool:
         words = "1 component" if rank == 1 else f"{rank} components"
@@ -196,7 +217,8 @@ class Questions:
 
     def _ask_biases(self) -> None:
         """Whether it does without."""
-        self._offer("biases", "without biases", OTHER, bias=False)
+        if self.choice.settings.rank:
+            self._offer("biases", "without biases", OTHER, bias=False)
 
     def _ask_posterior(self) -> None:
         """Whether a variational posterior, with all features, predicts better.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random, host
-from ..backends.packed import contiguous, pack
+from ..backends.packed import contiguous, pack, packed_rank
 from ..likelihoods import Drawn, Likelihood, Match, Own, Weighting
 from ..linalg.cg import Solution, conjugate_gradient
 from ..linalg.factored import factored_draw
@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 # Relative residual at which a perturbed solve ends: its error is as small beside the noise.
 RESIDUAL = 1e-3
 MAX_STEPS = 300
+# A standard normal number costs as much as so many products.
+NORMAL = 20
 # A priori the logarithms of strengths are N(0, SPAN²): known to within their units, no more.
 SPAN = 5.0
 SMALLEST = 1e-10
@@ -154,8 +156,7 @@ def draw_factors(
         return Solution(exact, 1, 0.0, 0.0, True)
     rhs = np.sqrt(lam) * prior.noise(rng, len(lam))
     rhs[:n] += tau * h
-    root = backend.cholesky_blocks(tau * G)
-    rhs[:n] += backend.lower_products(root, rng.standard_normal((n, len(lam), 1)))[:, :, 0]
+    rhs[:n] += _data_noise(side, G, partner_rows(other, point.biased), seen, rng)
     return conjugate_gradient(
         system.apply,
         rhs,
@@ -166,6 +167,25 @@ def draw_factors(
         residual_tol=tol,
         max_steps=MAX_STEPS,
     )
+
+
+def _data_noise(side: Side, G: Array, partner: Array, seen: Weighting, rng: Random) -> Array:
+    """N(0, τG_i) of every row, (n, K): by noise of each entry, or by a root of each block.
+
+    √τ Σ_j √w_ij ε_ij f_j, where that is less work than all roots.
+    """
+    n, k = side.entries.n, packed_rank(G.shape[1])
+    entries, weights = side.seen(seen)
+    work = 2 * len(entries.values) * (k + NORMAL)
+    if seen.zeros or not isinstance(G, np.ndarray) or work > n * k**3 // 6:
+        root = side.backend.cholesky_blocks(seen.tau * G)
+        z = rng.standard_normal((n, k, 1))
+        return side.backend.lower_products(root, z)[:, :, 0]
+    noise = rng.standard_normal(len(entries.values)) * np.sqrt(seen.tau)
+    if weights is not None:
+        noise *= np.sqrt(weights)
+    free = contiguous(partner[:, :k])
+    return side.backend.weighted_sums(entries, free, noise)
 
 
 def _draw_untied(
