@@ -104,3 +104,13 @@ def test_the_map_holds_standard_deviations(case):
 def test_what_makes_no_sense_is_refused(wrong, reason, case):
     with pytest.raises(ValueError, match=reason):
         plotting.factors_on_graph(case[0], **wrong)
+
+
+def test_a_filled_series_draws_known_and_filled_apart():
+    x = np.array([0.0, 1.0, np.nan, 3.0, np.nan, np.nan, 6.0])
+    mean = np.array([0.0, 1.0, 2.1, 3.0, 4.1, 5.1, 6.0])
+    ax = plotting.filled_series(x, mean, (mean - 1, mean + 1), axis(), name="s")
+    known, filled = (line.get_ydata() for line in ax.get_lines())
+    np.testing.assert_array_equal(known, x)
+    np.testing.assert_array_equal(filled, [np.nan, 1.0, 2.1, 3.0, 4.1, 5.1, 6.0])
+    assert ax.get_title(loc="left") == "s"

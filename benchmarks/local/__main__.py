@@ -24,8 +24,9 @@ from .sets import MASKS, TABLES
 
 KEPT = ROOT / "docs" / "results" / "local.json"
 PAGE = ROOT / "docs" / "results" / "local.md"
-SETS = {name: ["bmcg, folded"] for name in MASKS} | {
-    name: [method for method in METHODS if method != "bmcg, folded"] for name in TABLES
+FOLDED = "bmcg, folded"
+SETS = {name: ["bmcg impute", FOLDED] for name in MASKS} | {
+    name: [method for method in METHODS if method != FOLDED] for name in TABLES
 }
 
 
@@ -34,11 +35,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local")
     parser.add_argument("part", nargs="?", choices=["page"], help="write the page alone")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     given = parser.parse_args()
     cells: dict[str, dict[str, Any]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in given.sets if given.part is None else ():
-        for method in SETS[name]:
+        for method in (method for method in SETS[name] if method in given.methods):
             key = f"{name}|{method}"
             if key in cells and not given.fresh:
                 continue

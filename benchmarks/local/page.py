@@ -18,11 +18,12 @@ the authors printed, with settings chosen by them and the median where several r
 Seconds are of the processor. "held" is the share of held-out values within bands of 90 %.
 
 """
-FOLDED = """## Days side by side
+FOLDED = """## Masks of the publishers
 
-`fold_days` makes a row of each station and step of the day, and a column of each day; rows are
-joined along the day; `BMCG(posterior="column")`, else defaults. RM hides single entries, NM whole
-days of a station, BM all stations for six steps.
+`bmcg impute` as it comes: several ways, weighed by gaps that are left out (the last column says
+which). "days alone" is `fold_days` with `BMCG(posterior="column")`: a row of
+each station and step of the day, a column of each day. RM hides single entries, NM whole days of a
+station, BM all stations for six steps. Zeros count as missing, as the publishers have it.
 
 """
 ALONG = """## The local term
@@ -45,21 +46,17 @@ def _masks(cells: dict[str, dict[str, Any]]) -> str:
     published = _published()
     rows = []
     for name in MASKS:
-        cell = cells.get(f"{name}|bmcg, folded")
+        cell = cells.get(f"{name}|bmcg impute")
         if cell is None:
             continue
+        days = cells.get(f"{name}|bmcg, folded")
+        alone = "" if days is None else f"{days['rmse all']:.2f} ({days['held all']:.1%})"
         others = sorted(published.get(name, {}).items(), key=lambda item: item[1])
         shown = ", ".join(f"{method} {error:.1f}" for method, error in others[:3])
-        rows.append(
-            [
-                name,
-                f"{cell['rmse all']:.2f}",
-                f"{cell['held all']:.1%}",
-                f"{cell['seconds']:.1f}",
-                shown,
-            ]
-        )
-    return table(["mask", "bmcg", "held", "seconds", "best published"], rows)
+        figures = [f"{cell['rmse all']:.2f}", f"{cell['held all']:.1%}", f"{cell['seconds']:.1f}"]
+        rows.append([name, *figures, alone, shown, cell["note"]])
+    head = ["mask", "bmcg impute", "held", "seconds", "days alone (held)", "best published", "ways"]
+    return table(head, rows)
 
 
 def _published() -> dict[str, dict[str, float]]:

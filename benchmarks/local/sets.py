@@ -14,6 +14,14 @@ HANGZHOU = ("RM40", "NM40", "RM60", "RM30T", "RM70T", "RM90T", "NM30", "NM70", "
 MASKS = (*(f"hangzhou-{mask}" for mask in HANGZHOU), "birmingham-RM40", "birmingham-RM60")
 MASKS = (*MASKS, "birmingham-NM40")
 TABLES = ("aqi36", "simulated", "independent")
+# Steps of a day, seconds of each, and when the first begins: the publishers' hours of service.
+CLOCKS = {
+    "hangzhou": (108, 600, 6),
+    "birmingham": (18, 1800, 8),
+    "aqi36": (24, 3600, 0),
+    "simulated": (96, 900, 0),
+    "independent": (96, 900, 0),
+}
 SENSORS, TIMES, DAY, BLOCK = 200, 2000, 96, 12
 
 
@@ -27,6 +35,14 @@ def load(name: str) -> tuple[Dataset, dict[str, Bool]]:
     else:
         data = {"hangzhou": load_hangzhou, "birmingham": load_birmingham}[family](mask)  # type: ignore[operator]
     return data, {"all": np.ones(len(data.test_values), dtype=bool)}
+
+
+def clock(name: str, n: int) -> NDArray[np.datetime64]:
+    """Times of the n columns of a set, from a first day on."""
+    steps, seconds, hour = CLOCKS[name.partition("-")[0]]
+    at = np.arange(n)
+    passed = at // steps * 86_400 + hour * 3_600 + at % steps * seconds
+    return np.datetime64("2024-01-01", "s") + passed.astype("timedelta64[s]")
 
 
 def _drawn(smooth: bool) -> tuple[Dataset, dict[str, Bool]]:

@@ -17,6 +17,7 @@ from .metrics import coverage
 try:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
@@ -223,6 +224,51 @@ def uncertainty_map(
         for word, shown, size in (("column", j, n), ("row", i, m))
     ]
     return _named(ax, "How unsure each entry is", *names)
+
+
+def filled_series(
+    values: ArrayLike,
+    mean: ArrayLike,
+    band: tuple[ArrayLike, ArrayLike],
+    ax: Axes | None = None,
+    *,
+    times: ArrayLike | None = None,
+    name: str = "",
+) -> Axes:
+    """One series: what was there, what its gaps were filled with, and the band around that.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where missing.
+    mean : array_like, shape (n,)
+        The filled series; only its missing places are drawn.
+    band : (array_like, array_like), shape (n,) each
+        Low and high, likewise.
+    ax : matplotlib axis, optional
+    times : array_like of numbers or dates, shape (n,), optional
+        Where the values lie, ascending; by default one after the other.
+    name : str
+        The title.
+    """
+    ax = _axis(ax)
+    x, filled = np.asarray(values, dtype=np.float64), np.asarray(mean, dtype=np.float64)
+    t, gone = np.arange(len(x)) if times is None else np.asarray(times), np.isnan(x)
+    low, high = (np.where(gone, np.asarray(end, dtype=np.float64), x) for end in band)
+    # A gap's line begins and ends at what is known, so that single cells can be seen.
+    edge = gone | np.append(gone[1:], False) | np.append(False, gone[:-1])
+    drawn = np.where(edge, np.where(gone, filled, x), np.nan)
+    ax.fill_between(t, low, high, where=edge, color=WARM, alpha=0.25, linewidth=0, label="band")
+    ax.plot(t, x, color=LINE, linewidth=1.1, marker=".", ms=2.5, label="known")
+    ax.plot(t, drawn, color=WARM, linewidth=1.1, label="filled")
+    ax.margins(x=0.01)
+    # Above the axis, where it hides nothing.
+    ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98))
+    if t.dtype.kind == "M":
+        places = AutoDateLocator(maxticks=8)
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))
+    return _named(ax, name or "Filled series", "", "")
 
 
 def _axis(ax: Axes | None) -> Axes:

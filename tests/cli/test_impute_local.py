@@ -81,3 +81,31 @@ def test_days_are_asked_for_or_not(tmp_path):
     ended = call("impute", plain, "--days", "yes", "-o", tmp_path / "q.csv")
     assert ended.code != 0
     assert "pass --time" in ended.err
+
+
+def test_series_are_drawn_with_their_gaps_and_bands(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = table_of_hours(tmp_path / "in.csv")
+    quick = ("--max-sweeps", "3", "--days", "no", "-o", tmp_path / "o.csv", "--force")
+    for name, start in (("p.png", b"\x89PNG"), ("p.svg", b"<?xml")):
+        ended = call("impute", path, *quick, "--plot", tmp_path / name, "--plot-column", "b")
+        assert ended.code == 0, ended.err
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--plot-column", "a"), "pass --plot FILE.png"),
+        (("--plot", "p.csv"), "ends in .png"),
+        (("--plot", "p.png", "--plot-column", "q"), "no column of numbers has that name"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_before_the_work(tmp_path, monkeypatch, options, words):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    path = table_of_hours(tmp_path / "in.csv")
+    ended = call("impute", path, *options, "-o", tmp_path / "o.csv")
+    assert ended.code != 0
+    assert words in ended.err
+    assert not (tmp_path / "o.csv").exists()

@@ -62,6 +62,21 @@ def impute(
             show_default=False,
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Picture (.png, .svg, .pdf) of columns with their gaps, what they were filled "
+            "with, and bands.",
+            show_default=False,
+        ),
+    ] = None,
+    plot_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to draw (repeatable); by default the four with most missing.",
+            show_default=False,
+        ),
+    ] = None,
     save_model: Annotated[
         Path | None,
         typer.Option(
@@ -209,6 +224,8 @@ def impute(
 
     `bmcg impute sensors.csv --time hour --col-graph pipes.csv -o filled.csv --bands gaps.csv`
 
+    `bmcg impute sensors.csv -o filled.csv --plot gaps.png --plot-column s05`
+
     `bmcg impute cohort.vcf.gz -o imputed.vcf.gz`
 
     `bmcg impute cohort.vcf.gz --panel panel.vcf.gz --map chr22.map -o imputed.vcf.gz`
@@ -232,6 +249,7 @@ def impute(
         checkpoint,
         resume,
         force,
+        plot,
     )
     reading = Reading(
         row=row,
@@ -250,6 +268,7 @@ def impute(
         denoise=denoise,
         linkage=linkage.parameter,
         days=days.parameter,
+        plotted=tuple(plot_column or ()),
         panel=panel,
         map=map,
     )

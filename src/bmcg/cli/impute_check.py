@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ class Files:
     checkpoint: Path | None
     resume: bool
     force: bool
+    plot: Path | None = None
     to_pipe: bool = False
 
     @property
@@ -37,6 +39,7 @@ class Files:
             "--std": self.std,
             "--bands": self.bands,
             "--save-model": self.model,
+            "--plot": self.plot,
             "--checkpoint": self.checkpoint,
         }
         return {option: path for option, path in named.items() if path is not None}
@@ -59,6 +62,8 @@ class Reading:
     layer, layer_out : str or None
     zeros_missing, denoise : bool
     linkage, days : bool or "auto"
+    plotted : tuple of str
+        Columns whose series are drawn; empty for those with most missing.
     panel, map : Path or None
     """
 
@@ -78,6 +83,7 @@ class Reading:
     denoise: bool
     linkage: Any = "auto"
     days: Any = "auto"
+    plotted: tuple[str, ...] = ()
     panel: Path | None = None
     map: Path | None = None
 
@@ -157,12 +163,29 @@ def check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
         raise UserError("--row-graph, --row-chain and --time: give one of them")
     if files.col_graph is not None and alike.col_chain:
         raise UserError("--col-graph and --col-chain: give one of them")
+    _check_plot(files, reading, kind)
     if reading.denoise and (files.std or files.bands or files.model):
         raise UserError(
             "--denoise replaces every value, in units of its own: --std, --bands and --save-model "
             "are for filled ones"
         )
     return kind
+
+
+def _check_plot(files: Files, reading: Reading, kind: str) -> None:
+    if reading.plotted and files.plot is None:
+        raise UserError("--plot-column names a series to draw: pass --plot FILE.png")
+    if files.plot is None:
+        return
+    if kind not in (*DELIMITERS, ".parquet"):
+        raise UserError("--plot draws the columns of tables; leave it out")
+    if files.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"--plot {files.plot}: pass a name that ends in .png, .svg or .pdf")
+    try:
+        import_module("matplotlib")
+    except ImportError:
+        words = "--plot needs matplotlib: python -m pip install 'bmcg[plot]'"
+        raise UserError(words) from None
 
 
 def check_linkage(files: Files, reading: Reading, alike: Alike) -> None:

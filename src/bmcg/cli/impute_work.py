@@ -29,6 +29,7 @@ from .compiling import announced_compilation
 from .impute_check import Alike, Files, Reading, check
 from .impute_genotypes import fill_calls
 from .impute_graphs import find_graphs
+from .impute_plot import draw, plotted_columns
 from .impute_series import column_of_times, fill_with_times, is_series
 from .names import as_whole_numbers
 from .outcome import STANDARD, UserError, done, end_if_interrupted, say, spoken_warnings, wrote
@@ -58,6 +59,8 @@ def impute(
         source = _open(kind, files, reading, alike)
         say(f"column {name!r} holds times: rows close in time are alike; --row {name!r} names rows")
     graphs = find_graphs(kind, source, files, reading, alike)
+    if files.plot is not None:
+        plotted_columns(source, reading)  # a name that is not there is said before the work
     for note in source.notes:
         say(note)
     if source.standardize is not None and scale == "auto":
@@ -114,6 +117,8 @@ def _fill(
         wrote(files.std)
     if files.bands is not None:
         write_table(_bands(source, filled, level), files.bands, reading.dialect)
+    if files.plot is not None:
+        draw(source, filled, level, files, reading)
     if files.model is not None and isinstance(model, BMCG):
         model.save(files.model)
         wrote(files.model)

@@ -42,6 +42,8 @@ STEPS = 8
 REACH = 3.0
 # A step of the scales is tried this many times as long, because steps given S as it is are small.
 LONGER = 5.0
+# Scales whose logarithms moved by less than this are left alone for so many updates.
+STILL, REST = 0.02, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,8 @@ class Local:
         Σ ⟨sᵀs⟩ and Σ ⟨sᵀL_g s⟩ over the lines.
     evidence : float
         ln p of what S was updated with, S integrated out, as far as it depends on the scales.
+    rest : int
+        Updates for which the scales are left alone.
     """
 
     lines: Lines
@@ -126,6 +130,7 @@ class Local:
     log_det: float = np.nan
     energies: Array | None = None
     evidence: float = np.nan
+    rest: int = 0
 
     def at(self, rows: Index, cols: Index) -> tuple[Array, Array]:
         """Mean and variance at paired positions, (n_pairs,) each."""
@@ -206,14 +211,19 @@ def update_and_learn(
 ) -> Local:
     """q(S) and its scales given the rest, as `update_local`; the bound does not fall.
 
-    Of a step of the scales and one several times as long, the one with more evidence.
+    Of a step of the scales and one several times as long, the one with more evidence. Scales that
+    hardly move are left alone for a while: a step costs four times what S does.
     """
     given = entries, precisions, targets, backend
+    if local.rest:
+        return replace(update_local(local, *given), rest=local.rest - 1)
     step = learn_scales(update_local(local, *given)).scales
     far = local.scales * (step / local.scales) ** LONGER
     far[0] = min(far[0], ROUGHEST * float(local.lines.diagonals @ far[1:]))
     tried = [update_local(_with_scales(local, scales), *given) for scales in (step, far)]
-    return max(tried, key=lambda found: found.evidence)
+    best = max(tried, key=lambda found: found.evidence)
+    still = np.abs(np.log(best.scales / local.scales)).max() < STILL
+    return replace(best, rest=REST if still else 0)
 
 
 def learn_scales(local: Local) -> Local:

@@ -29,7 +29,7 @@ Bool = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
 # Known cells that a trial is made with at most, and sensors and days that it keeps at least.
-MOST_CELLS = 60_000
+MOST_CELLS = 40_000
 FEWEST_SENSORS, FEWEST_DAYS = 20, 28
 # Known cells without which gaps say nothing.
 LEAST_CELLS = 400
