@@ -265,9 +265,9 @@ def filled_series(
     # Above the axis, where it hides nothing.
     ax.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 0.98))
     if t.dtype.kind == "M":
-        places = AutoDateLocator(maxticks=8)
+        places = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(places)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
     return _named(ax, name or "Filled series", "", "")
 
 
