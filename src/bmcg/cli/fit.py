@@ -36,6 +36,8 @@ def fit(
             "--row-features pattern --col-features pattern.",
         ),
     ] = False,
+    row_exposure: o.ExposureOption = None,
+    col_exposure: o.ExposureOption = None,
     unknown_nodes: o.UnknownNodesOption = o.UnknownNodes.error,
     duplicates: o.DuplicatesOption = o.Duplicates.error,
     rank: o.Rank = 100,
@@ -78,6 +80,9 @@ def fit(
 
     `bmcg fit clicks.csv --row user --col item --implicit -o model.safetensors`
 
+    `bmcg fit counts.csv --row cell --col gene --value count --likelihood negative_binomial
+    --row-exposure depths.csv -o model.safetensors`
+
     `bmcg fit sensors.tsv --wide --time hour --col-graph pipes.csv -o model.safetensors`
 
     `torchrun --nproc-per-node 4 -m bmcg fit ratings/*.parquet --row user --col item
@@ -97,8 +102,8 @@ def fit(
         files[0], row, col, value, wide, duplicates.value, dialect, more=files[1:]
     ).counted(implicit)
     sides = work.Sides(
-        row=work.SideFiles("row", row_graph, row_chain, row_features),
-        col=work.SideFiles("col", col_graph, col_chain, col_features),
+        row=work.SideFiles("row", row_graph, row_chain, row_features, row_exposure),
+        col=work.SideFiles("col", col_graph, col_chain, col_features, col_exposure),
         time=time,
         time_format=time_format,
         unknown=unknown_nodes.value,

@@ -15,6 +15,7 @@ from ..graphs import chain_graph, time_graph
 from ..observations import Observations
 from ..observations.labels import Labels
 from .compiling import announced_compilation
+from .exposure import read_exposure
 from .features import PATTERN, feature_file, read_features
 from .graphs import AUTO, GraphFile, read_graph
 from .many import one_of_many, read_share
@@ -45,12 +46,14 @@ class SideFiles:
     chain : bool
     features : Path or None
         `PATTERN`, or a file.
+    exposure : Path or None
     """
 
     side: str
     graph: Path | None = None
     chain: bool = False
     features: Path | None = None
+    exposure: Path | None = None
 
     @property
     def files(self) -> tuple[Path | None, ...]:
@@ -58,6 +61,7 @@ class SideFiles:
         return (
             None if self.graph == AUTO else self.graph,
             feature_file(self.features),
+            self.exposure,
         )
 
 
@@ -103,9 +107,15 @@ def _fit(
     _check_checkpoint(checkpoint, parameters["resume"], output)
     form, timed = _time_side(form, sides)
     observations, graphs, features = read_all(form, sides, timed, group)
+    exposures = {
+        f"{side.side}_exposure": read_exposure(side.exposure, side.side, labels, form.dialect)
+        for side, labels in zip(
+            (sides.row, sides.col), (observations.row_labels, observations.col_labels), strict=True
+        )
+    }
     model = BMCG(**parameters)
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
-        model.fit(observations, *graphs, *features)
+        model.fit(observations, *graphs, *features, **exposures)
     if group is not None and not group.is_first:
         return
     for argument, note in model.joined_.items():

@@ -54,6 +54,8 @@ def fold_in(
     col_edges: o.EdgesOption = None,
     row_features: o.FeaturesOption = None,
     col_features: o.FeaturesOption = None,
+    row_exposure: o.ExposureOption = None,
+    col_exposure: o.ExposureOption = None,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     value: o.Value = None,
@@ -91,14 +93,17 @@ def fold_in(
     form = None
     if data is not None:
         form = DataForm(data, row, col, value, wide, duplicates.value, dialect)
-    given = {"row": (row_edges, row_features), "col": (col_edges, col_features)}
-    edges, features = given.pop(side.value[:3])
+    given = {
+        "row": (row_edges, row_features, row_exposure),
+        "col": (col_edges, col_features, col_exposure),
+    }
+    edges, features, exposure = given.pop(side.value[:3])
     for other, files in given.items():
-        for name, file in zip(("edges", "features"), files, strict=True):
+        for name, file in zip(("edges", "features", "exposure"), files, strict=True):
             if file is not None:
                 raise UserError(
                     f"--{other}-{name} {file}: --side {side.value} takes --{side.value[:3]}-{name}"
                 )
     made = Made(output, matrix, memory_limit, force)
-    new = NewFiles(side.value, form, edges, features)
+    new = NewFiles(side.value, form, edges, features, exposure)
     fold_in_table(model, new, made, dialect)

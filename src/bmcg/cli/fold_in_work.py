@@ -9,6 +9,7 @@ from typing import Any
 from ..estimators.implicit import is_implicit
 from ..observations.labels import Labels
 from ..serving import ServingModel
+from .exposure import read_exposure
 from .features import check_features, feature_file, new_features, require_features
 from .graphs import read_links
 from .names import like_known
@@ -39,18 +40,20 @@ class NewFiles:
     edges : Path or None
     features : Path or None
         `PATTERN`, or a file.
+    exposure : Path or None
     """
 
     side: str
     form: DataForm | None
     edges: Path | None
     features: Path | None
+    exposure: Path | None = None
 
     @property
     def files(self) -> tuple[Path | None, ...]:
         """The files among them."""
         entries = None if self.form is None else self.form.path
-        return entries, self.edges, feature_file(self.features)
+        return entries, self.edges, feature_file(self.features), self.exposure
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def _folded(model: ServingModel, new: NewFiles, dialect: Dialect) -> ServingMode
     links = None if new.edges is None else read_links(model, new.edges, side, dialect)
     features = new_features(model, new.features, side, names, dialect)
     options: dict[str, Any] = {f"{word}_edges": links, f"{word}_features": features, "side": side}
+    options[f"{word}_exposure"] = read_exposure(new.exposure, word, names, dialect)
     with spoken_warnings(), options_named():
         newcomers = model.fold_in(entries, **options)
     _warn_of_known(getattr(newcomers, f"{word}_labels_"), known)

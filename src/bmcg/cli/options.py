@@ -241,6 +241,14 @@ FeaturesOption = Annotated[
         show_default=False,
     ),
 ]
+ExposureOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Of counts: what each of them was exposed to, such as hours or a cell's depth; a "
+        "table of labels and numbers above zero. Expected counts are proportional to it.",
+        show_default=False,
+    ),
+]
 EdgesOption = Annotated[
     Path | None,
     typer.Option(

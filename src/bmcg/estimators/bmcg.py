@@ -238,6 +238,9 @@ class BMCG(LevelsModel):
         col_graph: Any = None,
         row_features: Any = None,
         col_features: Any = None,
+        *,
+        row_exposure: Any = None,
+        col_exposure: Any = None,
     ) -> Self:
         """Learn from the observed entries, the graphs and the features.
 
@@ -256,6 +259,10 @@ class BMCG(LevelsModel):
             in the key column, else in an index or column that has the labels' title, else in
             the index. Arrays are matched by position. "pattern" is the observation pattern
             itself.
+        row_exposure, col_exposure : array_like, mapping of labels, Series or None
+            Of counts alone: what each row, and each column, was exposed to, such as hours of
+            observation or the depth of a cell, above zero. Expected counts are proportional to
+            both; what is learned is the rate for one unit. Arrays go by position.
 
         Returns
         -------
@@ -266,7 +273,8 @@ class BMCG(LevelsModel):
         With scikit-learn 1.9 or later, callbacks given to `set_callbacks` hear of the fit and of
         each sweep, whose fitted estimator they may ask for, and can end the fit.
         """
-        return self._fit_for(self, X, X, row_graph, col_graph, row_features, col_features)
+        known = row_graph, col_graph, row_features, col_features
+        return self._fit_for(self, X, X, *known, (row_exposure, col_exposure))
 
     def predict_interval(
         self, rows: Any, cols: Any, level: float = 0.9, *, include_noise: bool = True

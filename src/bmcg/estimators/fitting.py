@@ -39,6 +39,7 @@ from ..observations import Observations
 from ..observations.grouping import grouped_by
 from ..posterior import Posterior
 from ..progress import fit_progress
+from ..serving.exposure import exposure_digests, with_exposures
 from .ending import warn_of_end
 from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
@@ -95,6 +96,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         col_graph: Any,
         row_features: Any = None,
         col_features: Any = None,
+        exposures: tuple[Any, Any] = (None, None),
     ) -> Self:
         """Fit; the owner's callbacks hear of it, and of the matrix that the owner was given."""
         check_device(self.device)
@@ -104,6 +106,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         likelihood: Likelihood = WeakZero()
         if not is_implicit(self):
             likelihood = chosen_likelihood(self.likelihood, self.noise, observations)
+        likelihood = with_exposures(likelihood, observations, *exposures)
         given_rows, given_cols = (row_graph, row_features), (col_graph, col_features)
         check_shared(observations, likelihood, given_rows, given_cols, self.posterior)
         rows = side_spec(row_graph, row_features, observations, "rows")
@@ -273,6 +276,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             fixed["selection"] = sorted(check_subset("selection", self.selection, QUESTIONS))
         if not settings.prior.likelihood.is_plain:
             fixed["likelihood"] = settings.prior.likelihood.title
+        fixed |= exposure_digests(settings.prior.likelihood)
         if is_implicit(self):
             fixed["missing"] = self.missing
         return open_checkpoint(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backends import SparseRows
 from ..backends.base import Random
-from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
+from .base import Array, Drawn, Index, Match, Noise, Own, Places, Weighting
 from .gamma import Gamma
 from .outcomes import Distribution, Entry
 
@@ -79,11 +79,16 @@ class Linked:
 
     def entry(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
         """What is expected, known as far as the entry is."""
+        mean = mean + self.shift(noise.own, at.rows, at.cols)
         return Entry(mean, np.sqrt(variance), lambda y: self.expected(y, noise.own))
 
     def entries_of(self, y: Array, noise: Drawn, at: Places) -> Array:
         """What is expected."""
-        return self.expected(y, noise.own)
+        return self.expected(y + self.shift(noise.own, at.rows, at.cols), noise.own)
+
+    def shift(self, own: Own, rows: Index, cols: Index) -> Array:
+        """What is added to the entries at paired positions, shape (n_pairs,)."""
+        return np.zeros(len(rows))
 
     def newcomers(self, noise: Noise, n: int) -> Noise:
         """The same for all."""

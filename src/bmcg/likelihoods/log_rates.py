@@ -18,7 +18,7 @@ SHARES = _WEIGHTS / _WEIGHTS.sum()
 STEPS = 60
 
 
-def _root(x: Array, y: Array, c: float, tau: float, half: float) -> Array:
+def _root(x: Array, y: Array, c: Array | float, tau: float, half: float) -> Array:
     """v with v = c + y + (x − e^v)/τ + half/(τ + e^v): Newton's method, falling all the way."""
     # Right of the root the function is at most concave, and steps do not overshoot.
     v = np.maximum(c + y, np.log(x + 1.0)) + half / tau
@@ -38,13 +38,13 @@ def _root(x: Array, y: Array, c: float, tau: float, half: float) -> Array:
     return v
 
 
-def mode(x: Array, y: Array, c: float, tau: float) -> tuple[Array, Array]:
+def mode(x: Array, y: Array, c: Array | float, tau: float) -> tuple[Array, Array]:
     """Where the density of z is highest, and the rate there, (n,) each."""
     v = _root(x, y, c, tau, 0.0)
     return v - c, np.exp(v)
 
 
-def best(x: Array, y: Array, c: float, tau: float) -> tuple[Array, Array, Array]:
+def best(x: Array, y: Array, c: Array | float, tau: float) -> tuple[Array, Array, Array]:
     """Mean and variance of the Gaussian q(z) of the highest bound, and its ⟨e^{c+z}⟩."""
     v = _root(x, y, c, tau, 0.5)
     rates = np.exp(v)
@@ -52,7 +52,7 @@ def best(x: Array, y: Array, c: float, tau: float) -> tuple[Array, Array, Array]
     return v - c - 0.5 * variance, variance, rates
 
 
-def draw_rates(x: Array, y: Array, c: float, tau: float, rng: Random) -> Array:
+def draw_rates(x: Array, y: Array, c: Array | float, tau: float, rng: Random) -> Array:
     """z, by rejection: flat around the mode and exponential where tangents take over."""
     peak, rate = mode(x, y, c, tau)
     width = np.sqrt(2.0 / (tau + rate))

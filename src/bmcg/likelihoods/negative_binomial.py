@@ -1,7 +1,7 @@
 """Counts that vary more than Poisson's: negative binomial with mean e^{y + c} and size r.
 
 Var = μ + μ²/r. With ψ = y + c − ln r, p(x) ∝ e^{xψ}/(1 + e^ψ)^{x + r}: Pólya–Gamma with b = x + r.
-Biases of rows and columns are exposures, on a logarithmic scale.
+Biases of rows and columns are exposures that are learned, on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from scipy.special import gammaln
 from ..backends.base import Random
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Counts
-from .linked import Linked, draw_intercept
+from .exposed import Exposed
+from .linked import draw_intercept
 from .logistic import expected_softplus, quadratic
 from .outcomes import Distribution, around
 from .polya_gamma import draw as draw_polya_gamma
@@ -27,7 +28,7 @@ LEAST, MOST = 1e-3, 1e4
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(Linked):
+class NegativeBinomial(Exposed):
     """x_ij ~ NB(mean e^{y_ij + c}, size r); r and c are learned."""
 
     name = "negative_binomial"
@@ -42,13 +43,13 @@ class NegativeBinomial(Linked):
 
     def weighting(self, noise: Noise, match: Match) -> Weighting:
         """The quadratic around ψ."""
-        (c, r), x, caution = _shift(noise.own), match.values, float(noise.own["caution"])
+        (c, r), x, caution = self._start(noise, match), match.values, float(noise.own["caution"])
         w, t = quadratic(x, x + r, match.mean + c, match.variance, caution)
         return Weighting(1.0, w, t - c)
 
     def update(self, noise: Noise, match: Match) -> Noise:
         """r, then c by weighted least squares; as it was, if that were a step too far."""
-        own, c = noise.own, float(noise.own["intercept"])
+        own, c = noise.own, self.at_entries(noise.own, match)
         k = float(own["caution"])
         size = maximum(lambda r: self._bound(match, c, r, k), float(own["size"]), LEAST, MOST)
         noise = Noise(noise.tau, {**own, "size": np.asarray(size)})
@@ -58,16 +59,14 @@ class NegativeBinomial(Linked):
         gap = float(seen.weights @ (seen.targets - match.mean)) / float(seen.weights.sum())
         if self._bound(match, c + gap, size, k) < old:
             return noise
-        return Noise(noise.tau, {**noise.own, "intercept": np.asarray(c + gap)})
+        return Noise(noise.tau, {**noise.own, "intercept": np.asarray(own["intercept"] + gap)})
 
     def bound(self, noise: Noise, match: Match) -> float:
         """⟨ln p(x | y)⟩ of Gaussian ψ, or what bounds it."""
-        own = noise.own
-        return self._bound(
-            match, float(own["intercept"]), float(own["size"]), float(own["caution"])
-        )
+        c, own = self.at_entries(noise.own, match), noise.own
+        return self._bound(match, c, float(own["size"]), float(own["caution"]))
 
-    def _bound(self, match: Match, intercept: float, r: float, caution: float) -> float:
+    def _bound(self, match: Match, intercept: Array, r: float, caution: float) -> float:
         psi = match.mean + (intercept - log(r))
         part = expected_softplus(psi, match.variance, caution)
         fit = match.values * psi - (match.values + r) * part
@@ -75,7 +74,7 @@ class NegativeBinomial(Linked):
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """ω given the entries."""
-        c, r = _shift(noise.own)
+        c, r = self._start(noise, match)
         w = draw_polya_gamma(match.values + r, np.abs(match.mean + c), rng)
         return Weighting(1.0, w, 0.5 * (match.values - r) / w - c)
 
@@ -103,10 +102,15 @@ class NegativeBinomial(Linked):
         return self._density(match, noise.own, float(noise.own["size"]))
 
     def _density(self, match: Match, own: Own, r: float) -> float:
-        psi = match.mean + (float(own["intercept"]) - log(r))
+        psi = match.mean + (self.at_entries(own, match) - log(r))
         fit = 0.5 * (match.values - r) * psi
         fit -= (match.values + r) * log_cosh(np.abs(psi))
         return float(fit.sum()) + _constants(match.values, r)
+
+    def _start(self, noise: Noise | Drawn, match: Match) -> tuple[Array, float]:
+        """c − ln r, with exposures, and r."""
+        r = float(noise.own["size"])
+        return self.at_entries(noise.own, match) - log(r), r
 
     def expected(self, y: Array, own: Own) -> Array:
         """The rate."""
@@ -114,12 +118,14 @@ class NegativeBinomial(Linked):
 
     def observed(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
         """Counts around a rate that is known as far as the entry is."""
+        mean = mean + self.shift(noise.own, at.rows, at.cols)
         rates = np.exp(around(mean + float(noise.own["intercept"]), variance))
         return Counts(rates, float(noise.own["size"]))
 
     def simulate(self, y: Array, noise: Drawn, at: Places, rng: np.random.Generator) -> Array:
         """Counts."""
         r = float(noise.own["size"])
+        y = y + self.shift(noise.own, at.rows, at.cols)
         rates = self.expected(y, noise.own) * rng.standard_gamma(r, y.shape) / r
         return rng.poisson(np.minimum(rates, 1e15)).astype(np.float64)
 
@@ -127,12 +133,6 @@ class NegativeBinomial(Linked):
         """How much counts vary."""
         r, start = float(noise.own["size"]), float(np.exp(noise.own["intercept"]))
         return f"counts around rates that start from {start:.3g}; variance μ + μ²/{r:.3g}"
-
-
-def _shift(own: Own) -> tuple[float, float]:
-    """c − ln r, and r."""
-    r = float(own["size"])
-    return float(own["intercept"]) - log(r), r
 
 
 def _constants(values: Array, r: float) -> float:

@@ -3,7 +3,7 @@
 x_ij ~ Poisson(e^{c + z_ij}), z_ij ~ N(y_ij, 1/τ). No quadratic bounds e^y from above, so Poisson's
 likelihood has no bound of the kind that updates need; the noise, which counts have anyway, makes
 one: q(z) is Gaussian and its mean the target. Without noise τ grows, and Poisson's own remains.
-Biases of rows and columns are exposures, on a logarithmic scale.
+Biases of rows and columns are exposures that are learned, on a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scipy.special import gammaln, logsumexp
 from ..backends.base import Random
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Counts
+from .exposed import Exposed
 from .gamma import Gamma
-from .linked import Linked
 from .log_rates import NODES, SHARES, best, draw_rates, mode
 from .outcomes import Distribution, around
 
 
 @dataclass(frozen=True)
-class Poisson(Linked):
+class Poisson(Exposed):
     """Poisson counts with noise in their log rates; τ ~ Gamma(a0, b0), c is learned."""
 
     a0: float = 1e-6
@@ -48,11 +48,11 @@ class Poisson(Linked):
         shape, rate = self.a0 + 0.5 * len(mu), self.b0 + 0.5 * squares
         total = max(float(match.values.sum()), 0.5)
         c = noise.own["intercept"] + np.log(total / rates.sum())
-        return Noise(Gamma(np.asarray(shape), np.asarray(rate)), {"intercept": c})
+        return Noise(Gamma(np.asarray(shape), np.asarray(rate)), {**noise.own, "intercept": c})
 
     def bound(self, noise: Noise, match: Match) -> float:
         """The bound with q(z) at its optimum."""
-        tau, c = noise.tau, float(noise.own["intercept"])
+        tau, c = noise.tau, self.at_entries(noise.own, match)
         mu, variance, rates = self._best(noise, match)
         squares = (mu - match.mean) ** 2 + match.variance + variance
         fit = match.values * (c + mu) - rates - gammaln(match.values + 1.0)
@@ -60,12 +60,12 @@ class Poisson(Linked):
         return float(fit.sum()) - float(tau.divergence(self.a0, self.b0))
 
     def _best(self, noise: Noise, match: Match) -> tuple[Array, Array, Array]:
-        c = float(noise.own["intercept"])
+        c = self.at_entries(noise.own, match)
         return best(match.values, match.mean, c, float(noise.tau.mean))
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """z of every entry."""
-        c = float(noise.own["intercept"])
+        c = self.at_entries(noise.own, match)
         return Weighting(noise.tau, None, draw_rates(match.values, match.mean, c, noise.tau, rng))
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
@@ -74,17 +74,20 @@ class Poisson(Linked):
         squares = float(((seen.targets - match.mean) ** 2).sum())
         draw = float(rng.standard_gamma(self.a0 + 0.5 * len(match.values)))
         total = max(float(match.values.sum()), 0.5)
-        rate = float(rng.standard_gamma(total)) / float(np.exp(seen.targets).sum())
-        own = {"intercept": np.log(np.asarray(rate))}
+        c = self.at_entries(noise.own, match) - noise.own["intercept"]
+        rate = float(rng.standard_gamma(total)) / float(np.exp(c + seen.targets).sum())
+        own = {**noise.own, "intercept": np.log(np.asarray(rate))}
         return Drawn(draw / (self.b0 + 0.5 * squares), own)
 
     def log_density(self, noise: Drawn, match: Match) -> float:
         """ln p(x | y), z integrated out around where its density is highest."""
-        x, y, c, tau = match.values, match.mean, float(noise.own["intercept"]), noise.tau
+        x, y, tau = match.values, match.mean, noise.tau
+        c = self.at_entries(noise.own, match)
         peak, rates = mode(x, y, c, tau)
         width = 1.0 / np.sqrt(tau + rates)
         z = peak[:, None] + width[:, None] * NODES
-        terms = x[:, None] * (c + z) - np.exp(c + z) - 0.5 * tau * (z - y[:, None]) ** 2
+        v = z + c[..., None]
+        terms = x[:, None] * v - np.exp(v) - 0.5 * tau * (z - y[:, None]) ** 2
         found = logsumexp(terms + 0.5 * NODES**2, b=SHARES, axis=1)
         found += np.log(width) + 0.5 * log(tau) - gammaln(x + 1.0)
         return float(found.sum())
@@ -96,11 +99,13 @@ class Poisson(Linked):
     def observed(self, mean: Array, variance: Array, noise: Noise, at: Places) -> Distribution:
         """Counts around a rate that is known as far as the entry is."""
         spread = variance + 1.0 / float(noise.tau.mean)
+        mean = mean + self.shift(noise.own, at.rows, at.cols)
         return Counts(np.exp(around(mean + float(noise.own["intercept"]), spread)))
 
     def simulate(self, y: Array, noise: Drawn, at: Places, rng: np.random.Generator) -> Array:
         """Counts."""
         z = y + rng.standard_normal(y.shape) / np.sqrt(noise.tau)
+        z += self.shift(noise.own, at.rows, at.cols)
         return rng.poisson(np.minimum(self.expected(z, noise.own), 1e15)).astype(np.float64)
 
     def words(self, noise: Noise, scale: float) -> str:

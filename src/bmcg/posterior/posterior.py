@@ -20,6 +20,7 @@ from ..inference.pruning import select
 from ..inference.state import Factors, Gamma, State
 from ..likelihoods import Gaussian, Likelihood, Noise, Own, likelihood_of
 from ..likelihoods.base import Places
+from ..likelihoods.exposed import turned
 from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import Limits, Predictive
 from ..observations import View
@@ -287,12 +288,11 @@ class Posterior:
     def transposed(self) -> Posterior:
         """Rows and columns in each other's place, so that columns can be added."""
         self.check_one_unit("new columns have no unit")
-        draws = self.draws
-        if draws is not None:
-            draws = KeptDraws(draws.cols, draws.rows, draws.tau, draws.own)
+        if (draws := self.draws) is not None:
+            draws = KeptDraws(draws.cols, draws.rows, draws.tau, turned(draws.own))
         refuse_local(self.local, "rows and columns cannot change places")
-        turned = self.likelihood.transposed()
-        return replace(self, rows=self.cols, cols=self.rows, draws=draws, likelihood=turned)
+        other = replace(self, rows=self.cols, cols=self.rows, draws=draws, own=turned(self.own))
+        return replace(other, likelihood=self.likelihood.transposed())
 
     def check_one_unit(self, why: str) -> None:
         """Raise where columns have units of their own, which what is asked has no place for."""

@@ -17,6 +17,7 @@ from ..observations.grouping import transpose
 from ..observations.joining import join_table
 from ..observations.labels import Labels, as_label_array, factorise
 from ..posterior import Posterior
+from .exposure import newly_exposed
 from .features import named_by_table
 
 Array = NDArray[np.float64]
@@ -99,9 +100,12 @@ def read_newcomers(
     return Newcomers(entries, labels, links)
 
 
-def fold_in(posterior: Posterior, new: Newcomers, backend: Backend, which: Which) -> Posterior:
+def fold_in(
+    posterior: Posterior, new: Newcomers, backend: Backend, which: Which, exposure: Any = None
+) -> Posterior:
     """The posterior with the newcomers as its rows (or columns)."""
     turned = posterior if which == "rows" else posterior.transposed()
+    turned = newly_exposed(turned, exposure, new.labels, new.n)
     folded = turned.with_rows(turned.fold_in(new.entries, backend, new.links, new.features))
     return folded if which == "rows" else folded.transposed()
 

@@ -145,6 +145,8 @@ class ServingModel(UpdatingModel):
         side: Which = "rows",
         row_features: Any = None,
         col_features: Any = None,
+        row_exposure: Any = None,
+        col_exposure: Any = None,
     ) -> Self:
         """A model of rows (or columns) that were not part of the fit, without refitting.
 
@@ -168,6 +170,10 @@ class ServingModel(UpdatingModel):
             there. Where the fit took the observation pattern for features, so does this.
         col_features : likewise, optional
             For new columns.
+        row_exposure : array_like, mapping of labels or Series, optional
+            What each new row was exposed to, where the fit was told of its rows.
+        col_exposure : likewise, optional
+            For new columns.
 
         Returns
         -------
@@ -178,11 +184,14 @@ class ServingModel(UpdatingModel):
         check_is_fitted(self, "fitted_")
         if side not in ("rows", "cols"):
             raise ValueError(f'side={side!r}: pass "rows" or "cols"')
-        given = {"rows": (row_edges, row_features), "cols": (col_edges, col_features)}
+        given = {
+            "rows": (row_edges, row_features, row_exposure),
+            "cols": (col_edges, col_features, col_exposure),
+        }
         if side == "cols":
             self.fitted_.check_one_unit("new columns have no unit")
-        edges, features = given.pop(side)
-        for name, value in zip(("edges", "features"), *given.values(), strict=True):
+        edges, features, exposure = given.pop(side)
+        for name, value in zip(("edges", "features", "exposure"), *given.values(), strict=True):
             if value is not None:
                 raise ValueError(f"side={side!r} takes {side[:3]}_{name} only")
         labels, shape = (self.row_labels_, self.col_labels_), self.shape_
@@ -194,7 +203,7 @@ class ServingModel(UpdatingModel):
             coded = pattern_features(new.entries, shape[1])
         new = new._replace(links=self._as_strong(new.links, side), features=coded)
         with open_backend(self.n_jobs) as backend:
-            posterior = fold_in(self.fitted_, new, backend, side)
+            posterior = fold_in(self.fitted_, new, backend, side, exposure)
         return self._with_newcomers(posterior, new.labels, new.n, Seen(*new.entries[:2]), side)
 
     def _with_newcomers(
