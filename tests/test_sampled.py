@@ -332,13 +332,34 @@ def test_an_empty_row_is_no_reason_to_keep_a_graph_that_harms():
 
 
 @pytest.mark.parametrize(("later", "kept"), [(0.5, True), (1.0, False)])
-def test_a_graph_that_only_too_many_components_needed_is_asked_about_again(later, kept):
+def test_a_graph_is_asked_about_again_where_the_number_of_components_has_changed(later, kept):
     X, seen, good, _ = useless_and_useful(0)
 
     def score(judge, form, settings, name):
-        loss = 2.0 if settings.rank == 16 else 0.8 if settings.rank == 8 else 3.0
+        loss = 2.0 if settings.rank == 16 else 0.8 if settings.rank == 20 else 3.0
         if form.graphs[0] is not None:
             loss *= 0.5 if settings.rank == 16 else later
+        return Score(loss + 0.2 * np.random.default_rng(0).random(400), False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Judge, "score", score)
+        model = BMCG(posterior="sampled", max_sweeps=5, rank=20, random_state=0, n_jobs=1)
+        model.fit(np.where(seen, X, np.nan), row_graph=good)
+    tried = {v.tried: v.taken for v in model.selection_.verdicts}
+    assert tried["with the graphs of the rows"]
+    assert tried["without the graphs of the rows"] != kept
+    assert (model.graph_weights_["rows"]["graph"].sentence == "graph: not used") != kept
+
+
+@pytest.mark.parametrize(("together", "taken"), [(0.5, True), (0.9, False)])
+def test_many_components_get_a_second_chance_with_all_graphs(together, taken):
+    """Few are left without graphs, and graphs alone do not show: both together may."""
+    X, seen, good, _ = useless_and_useful(0)
+
+    def score(judge, form, settings, name):
+        loss = 1.0 if settings.rank == 16 else 0.7
+        if settings.rank == 16 and form.graphs[0] is not None:
+            loss = together
         return Score(loss + 0.2 * np.random.default_rng(0).random(400), False)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -346,6 +367,5 @@ def test_a_graph_that_only_too_many_components_needed_is_asked_about_again(later
         model = BMCG(posterior="sampled", max_sweeps=5, rank=16, random_state=0, n_jobs=1)
         model.fit(np.where(seen, X, np.nan), row_graph=good)
     tried = {v.tried: v.taken for v in model.selection_.verdicts}
-    assert tried["with the graphs of the rows"]
-    assert tried["without the graphs of the rows"] != kept
-    assert (model.graph_weights_["rows"]["graph"].sentence == "graph: not used") != kept
+    assert tried["16 components with the graphs of both sides"] == taken
+    assert (model.rank_ == 16) == taken
