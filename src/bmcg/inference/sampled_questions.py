@@ -258,10 +258,10 @@ class Questions:
 def _after(rival: Choice, drawn: Choice) -> Choice:
     """A variational fit that has taken the place of a chain, and what that has answered.
 
-    Where a chain without features falls behind by more than the standard error, features have
-    shown: the fit need not answer to another model without them.
+    One from a luckless start would have lost. Where a chain without features falls behind by more
+    than the standard error, features have shown: the fit need not answer to another without them.
     """
     assert rival.score is not None
     assert drawn.score is not None
     shown = not any(drawn.form.features) and not drawn.score.is_as_good_as(rival.score)
-    return replace(rival, answered=("features",)) if shown else rival
+    return replace(rival, answered=("start", "features") if shown else ("start",))
