@@ -74,6 +74,7 @@ class Questions:
             burn_in=TRIAL_BURN_IN,
         )
         self.choice = Choice(self._least(), trial)
+        self.tried = {(self.choice.form, rank, trial.bias)}
 
     def answer(self) -> tuple[Choice, list[Verdict]]:
         """The model that predicts best, with the settings of its fit, and what was tried."""
@@ -127,6 +128,11 @@ class Questions:
             form or self.choice.form,
             replace(self.choice.settings, **changes),  # type: ignore[arg-type]
         )
+        model = other.form, other.settings.rank, other.settings.bias
+        if model in self.tried:
+            # It has lost to one that what stands has won against.
+            return False
+        self.tried.add(model)
         self.choice, verdict = weigh(self.judge, self.choice, other, question, tried, rule)
         self.verdicts.append(verdict)
         return verdict.taken
