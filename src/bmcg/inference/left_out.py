@@ -77,12 +77,19 @@ def make_folds(observations: Observations, seed: int) -> list[Fold]:
     used = rng.permutation(len(x))
     size = int(SHARE * len(used))
     folds = []
-    for number in range(min(-(-ENOUGH // size), MOST_FOLDS)):
+    # That are not the commonest value: zeros among few ones say little.
+    telling = max(1, int(SHARE * (len(x) - _commonest(x))))
+    for number in range(min(-(-ENOUGH // telling), MOST_FOLDS)):
         out = used[number * size : (number + 1) * size]
         kept = np.sort(np.concatenate((used[: number * size], used[(number + 1) * size :])))
         part = Observations.from_triples(i[kept], j[kept], x[kept], observations.shape)
         folds.append(Fold(part, i[out].astype(np.intp), j[out].astype(np.intp), x[out]))
     return folds
+
+
+def _commonest(values: Array) -> int:
+    """How many are the value that most are."""
+    return int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
 def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Array:
@@ -288,8 +295,7 @@ class Judge:
         of one. Entries of the commonest value, as zeros among few ones, hardly count.
         """
         values = np.concatenate([fold.values for fold in self.folds] or [np.empty(0)])
-        common = int(np.unique(values, return_counts=True)[1].max(initial=0))
-        if len(values) - common >= ENOUGH:
+        if len(values) - _commonest(values) >= ENOUGH:
             return 1
         return max(1, TRIAL_CHAINS // max(len(self.folds), 1))
 
