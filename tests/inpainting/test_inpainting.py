@@ -90,8 +90,8 @@ def test_patches_that_are_fully_known_are_reproduced():
     everything, pool = np.ones(picture.size, dtype=bool), NumbaBackend(1)
     shape = (1, *picture.shape)
     models = learn_kinds(picture.ravel(), everything, shape, picture, SETTINGS)
-    grid = covering_grid(shape)
-    kind = kinds_of(models, grid, picture.ravel(), everything, pool)
+    grid = covering_grid(shape, everything)
+    kind = kinds_of(models, grid, picture.ravel(), everything, picture.shape[1], pool)
     mean, variance = apply_patches(models, kind, grid, picture.ravel(), everything, pool)
     assert np.sqrt(np.mean((mean - picture.ravel()) ** 2)) < 2.0
     assert (variance > 0).all()
@@ -106,18 +106,45 @@ def test_patches_of_two_textures_are_told_apart():
     models = learn_kinds(values, known.ravel(), shape, picture, SETTINGS)
     assert len(models) > 1
     grid = patch_grid(shape, 4)
-    kind = kinds_of(models, grid, values, known.ravel(), pool)
+    kind = kinds_of(models, grid, values, known.ravel(), 128, pool)
     column = grid.corners % 128
     a, b = set(kind[column < 48].tolist()), set(kind[column > 72].tolist())
     assert not a & b
 
 
 def test_large_pictures_are_covered_by_patches_further_apart():
-    small, large = covering_grid((1, 64, 64)), covering_grid((1, 1024, 1024))
+    small, large = (
+        covering_grid((1, side, side), np.zeros(side * side, dtype=bool)) for side in (64, 1024)
+    )
     assert len(small.corners) == 57 * 57
     assert len(large.corners) <= COVER_WITH
     at = large.pixels(slice(None))
     assert np.bincount(at.ravel(), minlength=large.size).min() > 0
+
+
+def test_patches_lie_close_only_where_pixels_are_missing():
+    known = np.ones((64, 64), dtype=bool)
+    known[20, 30] = False
+    grid = covering_grid((1, 64, 64), known.ravel())
+    top, left = np.divmod(grid.corners, 64)
+    holds = (top <= 20) & (top > 12) & (left <= 30) & (left > 22)
+    assert holds.sum() == 64
+    assert ((top[~holds] % 4 == 0) & (left[~holds] % 4 == 0)).all()
+
+
+def test_kinds_asked_of_neighbours_are_nearly_those_asked_of_all_models():
+    y, x = np.mgrid[:64, :128]
+    picture = 100 + 40 * np.where(x < 64, np.sin(x / 2.0), np.sin(y / 2.0))
+    known = np.random.default_rng(0).random(picture.shape) < 0.5
+    values, seen, pool = picture.ravel(), known.ravel(), NumbaBackend(1)
+    models = learn_kinds(values, seen, (1, 64, 128), picture, SETTINGS)
+    grid = patch_grid((1, 64, 128), 1)
+    kind = kinds_of(models, grid, values, seen, 128, pool)
+    view = grid.view(values, seen, np.arange(len(grid.corners)))
+    of_all = np.argmax([model.fitted_.evidence(view, pool) for model in models], axis=0)
+    even = (grid.corners // 128 % 2 == 0) & (grid.corners % 128 % 2 == 0)
+    assert (kind[even] == of_all[even]).all()
+    assert np.mean(kind == of_all) > 0.9
 
 
 def test_kept_back_pixels_do_not_follow_a_mask_of_the_same_seed():
@@ -266,9 +293,9 @@ def test_a_picture_whose_lines_repeat_comes_back_better_than_from_patches_alone(
     shape, pool = (1, 64, 64), NumbaBackend(1)
     values, seen = picture.ravel(), known.ravel()
     models = learn_kinds(values, seen, shape, picture, SETTINGS)
-    grid = covering_grid(shape)
+    grid = covering_grid(shape, seen)
     patches = apply_patches(
-        models, kinds_of(models, grid, values, seen, pool), grid, values, seen, pool
+        models, kinds_of(models, grid, values, seen, 64, pool), grid, values, seen, pool
     )[0].reshape(64, 64)
     assert psnr(picture, found.mean) > psnr(picture, patches) + 3
 

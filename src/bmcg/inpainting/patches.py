@@ -28,6 +28,8 @@ Shape = tuple[int, int, int]
 SIDE = 8
 # Kinds of patches at most, and how many times they are learned and told apart anew.
 KINDS, ROUNDS = 16, 2
+# Sweeps of the fits before the last.
+ROUGH_SWEEPS = 8
 # A kind is learned from no fewer entries than this many whole patches have.
 LEAST_PATCHES = 300
 # Patches are learned from at most this many entries, and evaluated this many rows at a time.
@@ -93,13 +95,29 @@ def patch_grid(shape: Shape, stride: int) -> PatchGrid:
     return PatchGrid(corners, steps, channels * h * w)
 
 
-def covering_grid(shape: Shape) -> PatchGrid:
-    """As many patches as are affordable; a pixel is in four of them at least."""
+def covering_grid(shape: Shape, known: Bool) -> PatchGrid:
+    """As many patches as are affordable where pixels are missing; any pixel is in four at least.
+
+    Parameters
+    ----------
+    shape : (channels, h, w)
+    known : ndarray of bool, shape (channels * h * w,)
+    """
+    _, h, w = shape
+    far = patch_grid(shape, SIDE // 2)
+    # How many pixels are missing in the rectangle above and left of each.
+    gone = (~known.reshape(shape)).any(axis=0).cumsum(axis=0).cumsum(axis=1)
+    below = np.pad(gone, ((1, 0), (1, 0)))
+    side = min(SIDE, h, w)
     for stride in range(1, SIDE // 2 + 1):
-        grid = patch_grid(shape, stride)
-        if len(grid.corners) <= COVER_WITH:
+        near = patch_grid(shape, stride)
+        top, left = np.divmod(near.corners, w)
+        last, right = top + side, left + side
+        holes = below[last, right] - below[top, right] - below[last, left] + below[top, left]
+        corners = np.union1d(near.corners[holes > 0], far.corners)
+        if len(corners) <= COVER_WITH:
             break
-    return grid
+    return PatchGrid(corners, far.steps, far.size)
 
 
 def learn_kinds(
@@ -127,25 +145,80 @@ def learn_kinds(
     kind = _first_kinds(surface, rows, grid, n_kinds)
     pool = NumbaBackend(parameters["n_jobs"])
     models: list[BMCG] = []
-    for _ in range(ROUNDS if n_kinds > 1 else 1):
+    # Fits that only tell patches apart may be rough.
+    rough = parameters | {"max_sweeps": min(ROUGH_SWEEPS, parameters["max_sweeps"])}
+    rounds = ROUNDS if n_kinds > 1 else 1
+    for number in range(1, rounds + 1):
         if models:
             kind = _most_probable(models, grid.view(values, known, rows), pool)
         # A kind that lost its patches is dropped: the rest takes what it had.
         sets = [rows[kind == c] for c in np.unique(kind)]
         large = [few for few in sets if len(few) >= LEAST_PATCHES // 10] or [rows]
-        models = [fit_whole(parameters, grid.observations(values, known, s)) for s in large]
+        usual = parameters if number == rounds else rough
+        models = [fit_whole(usual, grid.observations(values, known, s)) for s in large]
     pool.close()
     return models
 
 
 def kinds_of(
-    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, pool: Backend
+    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, width: int, pool: Backend
 ) -> Index:
-    """Which model each patch of a grid belongs to, shape (p,)."""
-    found = [
-        _most_probable(models, grid.view(values, known, rows), pool) for rows in grid.batches()
-    ]
-    return np.concatenate(found)
+    """Which model each patch of a grid belongs to, shape (p,).
+
+    Every second patch of every second line is asked which of all models is the most probable, the
+    others which one among those of the patches around them.
+
+    Parameters
+    ----------
+    width : int
+        Of the picture.
+    """
+    top, left = np.divmod(grid.corners, width)
+    size = int(grid.corners.max()) + 2 * width + 2
+    found = np.full(size, -1, dtype=np.intp)
+    first = (top % 2 == 0) & (left % 2 == 0)
+    _ask(models, grid, values, known, np.flatnonzero(first), None, found, pool)
+    before, after = grid.corners - (top % 2) * width, grid.corners + (top % 2) * width
+    around = np.stack([row + step for row in (before, after) for step in (-(left % 2), left % 2)])
+    near = found[around]
+    # A patch without any such neighbour is asked of all models.
+    lonely = (near < 0).all(axis=0)
+    _ask(models, grid, values, known, np.flatnonzero(lonely), None, found, pool)
+    rest = np.flatnonzero(~first & ~lonely)
+    _ask(models, grid, values, known, rest, near[:, rest], found, pool)
+    return found[grid.corners]
+
+
+def _ask(
+    models: list[BMCG],
+    grid: PatchGrid,
+    values: Array,
+    known: Bool,
+    rows: Index,
+    among: Index | None,
+    found: Index,
+    pool: Backend,
+) -> None:
+    """Write the most probable kind of some patches to where they begin in `found`.
+
+    `among` (4, n_rows) has the kinds in question, -1 for none; None for all.
+    """
+    best = np.full(len(rows), -np.inf)
+    kind = np.zeros(len(rows), dtype=np.intp)
+    if among is not None:
+        kind = among.max(axis=0)
+        # Patches whose neighbours agree are not asked.
+        open_ = ((among != kind) & (among >= 0)).any(axis=0)
+    for c, model in enumerate(models):
+        here = np.arange(len(rows))
+        if among is not None:
+            here = np.flatnonzero(open_ & (among == c).any(axis=0))
+        for start in range(0, len(here), ROWS_AT_ONCE):
+            some = here[start : start + ROWS_AT_ONCE]
+            evidence = model.fitted_.evidence(grid.view(values, known, rows[some]), pool)
+            better = evidence > best[some]
+            best[some[better]], kind[some[better]] = evidence[better], c
+    found[grid.corners[rows]] = kind
 
 
 def apply_patches(

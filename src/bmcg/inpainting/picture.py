@@ -29,9 +29,16 @@ LEAST_KNOWN = 100
 # standard errors of a share judged by n pixels, 1/√n, it must be below one.
 LEAST_GAIN, SURE = 0.95, 2.0
 # The largest part of a picture on which the surface's smoothness is chosen.
-CROP = 256
-# A patch has a level of its own (its bias) and few components; these settle in few sweeps.
-PARAMETERS = {"posterior": "row", "bias": True, "max_sweeps": 25, "tol": 1e-4}
+CROP = 128
+# A patch has a level of its own (its bias) and few components; these settle in few sweeps. No
+# question is asked of a fit: pixels that are kept back judge all fits together.
+PARAMETERS = {
+    "posterior": "row",
+    "bias": True,
+    "max_sweeps": 25,
+    "tol": 1e-4,
+    "selection": False,
+}
 
 
 @dataclass(frozen=True)
@@ -162,9 +169,9 @@ def _patches(
         # The sweeps are few on purpose.
         warnings.simplefilter("ignore", ConvergenceWarning)
         models = learn_kinds(flat, kept, shape, surface, parameters)
-    grid = covering_grid(shape)
+    grid = covering_grid(shape, kept)
     with open_backend(parameters["n_jobs"]) as pool:
-        kind = kinds_of(models, grid, flat, kept, pool)
+        kind = kinds_of(models, grid, flat, kept, shape[2], pool)
         found = [apply_patches(models, kind, grid, flat, mask, pool) for mask in (kept, known)]
     noise = np.mean(np.array([model.noise_std_**2 for model in models])[kind])
     fields = [(mean.reshape(shape), variance.reshape(shape)) for mean, variance in found]
