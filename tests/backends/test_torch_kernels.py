@@ -14,7 +14,7 @@ if DEVICE == "cpu":
 pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
 
 from bmcg.backends import SparseRows  # noqa: E402
-from bmcg.backends.torch import blocks, entries, launches, sums  # noqa: E402
+from bmcg.backends.torch import block_launches, blocks, entries, launches, sums  # noqa: E402
 from bmcg.backends.torch.backend import TorchBackend  # noqa: E402
 
 
@@ -83,7 +83,7 @@ def test_grams_and_sums_beside_a_bias(piece, k, weighted):
 @pytest.mark.parametrize("k", [1, 2, 8, 16, 17, 20, 32, 33, 34, 64, 65])
 def test_draws_of_blocks_in_registers(k):
     """Blocks that fill a tile, pad it, or have a last row beside it."""
-    assert launches.can_draw(k)
+    assert block_launches.fits(k)
     rng = np.random.default_rng(k)
     A = rng.normal(size=(9, k, k + 3))
     G = blocks.pack(torch.as_tensor(A @ A.transpose(0, 2, 1)))
@@ -94,7 +94,7 @@ def test_draws_of_blocks_in_registers(k):
     # The sums may be part of wider rows.
     wide = torch.cat((on(G), on(np.ones((9, 5)))), 1)[:, : G.shape[1]]
     out = torch.full_like(on(h), float("nan"))
-    launches.draw(wide, on(h), 0.7, on(own), on(lam), on(z), out)
+    block_launches.draw(wide, on(h), 0.7, on(own), on(lam), on(z), out)
     assert_close(out, on(blocks.draw(P, 0.7 * h, z)))
 
 
@@ -112,11 +112,47 @@ def test_products_and_errors_at_the_entries(piece, k):
         )
 
 
-@pytest.mark.parametrize("k", [1, 16, 33])
+SIZES = [1, 2, 16, 17, 20, 32, 33, 64, 65]
+
+
+@pytest.mark.parametrize("k", SIZES)
 def test_products_of_packed_blocks(k):
     rng = np.random.default_rng(k)
-    P, X = on(rng.normal(size=(50, k * (k + 1) // 2))), on(rng.normal(size=(50, k)))
-    found = [torch.empty_like(X) for _ in range(2)]
-    launches.block_product(P, X, found[0])
+    P, X = on(rng.normal(size=(4, k * (k + 1) // 2))), on(rng.normal(size=(4, k)))
+    found = [torch.full_like(X, float("nan")) for _ in range(2)]
+    block_launches.block_product(P, X, found[0])
     blocks.block_product(P, X, found[1])
     assert_close(*found)
+    assert_close(*(room.lower_product(P, X) for room in (block_launches, blocks)))
+
+
+def positive(k, n=5):
+    """Positive definite blocks, as part of wider rows."""
+    A = np.random.default_rng(k).normal(size=(n, k, k + 3))
+    P = blocks.pack(on(A @ A.transpose(0, 2, 1) + np.eye(k)))
+    return torch.cat((P, on(np.ones((n, 5)))), 1)[:, : P.shape[1]]
+
+
+@pytest.mark.parametrize("k", SIZES)
+def test_inverses_and_factors_of_blocks_in_registers(k):
+    P = positive(k)
+    found, want = block_launches.invert(P), blocks.invert(P.contiguous().double())
+    for a, b in zip(found, want, strict=True):
+        assert_close(a, b)
+    assert found[1].dtype == torch.float64
+    assert_close(block_launches.cholesky(P), blocks.cholesky(P.contiguous().double()))
+
+
+@pytest.mark.parametrize("k", [3, 17])
+def test_blocks_without_an_inverse_are_not_a_number_and_those_without_rank_have_a_root(k):
+    P = positive(k).contiguous()
+    P[2] = 0.0
+    v = on(np.arange(1.0, k + 1))
+    P[3] = blocks.pack((v[:, None] * v)[None])[0]
+    P[4, blocks.diagonal(k, P.device)[-1]] -= 1e4
+    inverse, logs = block_launches.invert(P[[0, 2, 4]])
+    assert torch.isfinite(inverse[0]).all()
+    assert torch.isnan(inverse[1:]).all()
+    assert logs.isnan().tolist() == [False, True, True]
+    root = torch.tril(blocks.unpack(block_launches.cholesky(P[:4])))
+    assert_close(root @ root.mT, blocks.unpack(P[:4]))

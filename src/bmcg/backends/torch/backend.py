@@ -185,19 +185,23 @@ class TorchBackend(Backend):
     def block_product(self, B: Array, X: Floats, out: Floats | None = None) -> Floats:
         P, x = self._tensor(B), self._tensor(X)
         found = torch.empty_like(x) if out is None else self._tensor(out)
-        if x.ndim == 2 and self._is_fast(x) and self._is_fast(P) and x.stride(1) == 1:
-            from . import launches
-
-            launches.block_product(P, x, found)
+        if x.ndim == 2 and self._is_fast(x) and x.stride(1) == 1:
+            self._blocks(P, x.shape[1]).block_product(P, x, found)
         else:
             blocks.block_product(P, x, found)
         return _array(found) if out is None else out
 
     def lower_products(self, L: Array, X: Array) -> Array:
-        return _array(blocks.lower_products(self._tensor(L), self._tensor(X)))
+        lower, x = self._tensor(L), self._tensor(X)
+        if x.shape[2] == 1 and self._is_fast(x):
+            return _array(
+                self._blocks(lower, x.shape[1]).lower_product(lower, x[:, :, 0])[:, :, None]
+            )
+        return _array(blocks.lower_products(lower, x))
 
     def invert_blocks(self, P: Array) -> tuple[Array, Array]:
-        inverse, logs = blocks.invert(self._tensor(P))
+        given = self._tensor(P)
+        inverse, logs = self._blocks(given, blocks.rank(given)).invert(given)
         return _array(inverse), _array(logs)
 
     def solve_blocks(self, P: Array, h: Array) -> tuple[Array, Array]:
@@ -205,7 +209,8 @@ class TorchBackend(Backend):
         return _array(x), _array(logs)
 
     def cholesky_blocks(self, P: Array) -> Array:
-        return _array(blocks.cholesky(self._tensor(P)))
+        given = self._tensor(P)
+        return _array(self._blocks(given, blocks.rank(given)).cholesky(given))
 
     def draw_rows(self, P: Array, h: Array, z: Array) -> Array:
         return _array(blocks.draw(self._tensor(P), self._tensor(h), self._tensor(z)))
@@ -214,14 +219,12 @@ class TorchBackend(Backend):
         self, G: Array, h: Array, tau: float, own: Array, lam: Array, z: Array
     ) -> Array:
         g, targets, noise = self._tensor(G), self._tensor(h), self._tensor(z)
-        if self._is_fast(g) and self._is_fast(targets):
-            from . import launches
-
-            if launches.can_draw(targets.shape[1]):
-                out = torch.empty_like(noise)
-                given = self._tensor(own).to(g.dtype), self._tensor(lam).to(g.dtype)
-                launches.draw(g, targets, tau, *given, noise.contiguous(), out)
-                return _array(out)
+        way = self._blocks(g, targets.shape[1])
+        if way is not blocks and self._is_fast(targets):
+            out = torch.empty_like(noise)
+            given = self._tensor(own).to(g.dtype), self._tensor(lam).to(g.dtype)
+            way.draw(g, targets, tau, *given, noise.contiguous(), out)
+            return _array(out)
         P = self.precision_blocks(tau, G, own, lam)
         return self.draw_rows(P, _array(tau * targets), z)
 
@@ -361,6 +364,14 @@ class TorchBackend(Backend):
         from . import launches
 
         return launches
+
+    def _blocks(self, P: Tensor, k: int) -> Any:
+        """Kernels for blocks of k components, or what they are held to."""
+        if not self._is_fast(P):
+            return blocks
+        from . import block_launches
+
+        return block_launches if block_launches.fits(k) else blocks
 
     def _wide(self, alpha: Array, like: Tensor) -> Tensor:
         """α (systems,) of every entry of `like`, whose last index modulo systems tells them."""

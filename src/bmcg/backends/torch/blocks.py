@@ -62,6 +62,11 @@ def block_product(P: Tensor, X: Tensor, out: Tensor) -> None:
         out[at] = found.view(X[at].shape)
 
 
+def lower_product(P: Tensor, X: Tensor) -> Tensor:
+    """L_i x_i for X (n, k)."""
+    return lower_products(P, X[:, :, None])[:, :, 0]
+
+
 def lower_products(P: Tensor, X: Tensor) -> Tensor:
     """L_i X_i for lower triangles: X (n, k, s)."""
     out = torch.empty_like(X)
@@ -121,10 +126,15 @@ def cholesky(P: Tensor) -> Tensor:
     return out
 
 
+def lost_below(P: Tensor) -> float:
+    """Share of a diagonal entry below which a pivot is lost."""
+    return torch.finfo(P.dtype).eps * 8 * rank(P)
+
+
 def _semidefinite(A: Tensor) -> Tensor:
     k = A.shape[1]
     L = torch.zeros_like(A)
-    least = torch.finfo(A.dtype).eps * 8 * k
+    least = lost_below(pack(A[:0]))
     for j in range(k):
         column = A[:, j:, j]
         if j:

@@ -227,21 +227,6 @@ def products(
 
 
 @triton.jit
-def block_product(P, X, out, x_stride, out_stride, K, KP: tl.constexpr):
-    i = tl.program_id(0).to(tl.int64)
-    r = tl.arange(0, KP)[:, None]
-    c = tl.arange(0, KP)[None, :]
-    high = tl.maximum(r, c)
-    low = tl.minimum(r, c)
-    width = K * (K + 1) // 2
-    B = tl.load(P + i * width + high * (high + 1) // 2 + low, mask=high < K, other=0.0)
-    k = tl.arange(0, KP)
-    x = tl.load(X + i * x_stride + k, mask=k < K, other=0.0)
-    y = tl.sum(B * x[None, :], 1)
-    tl.store(out + i * out_stride + k, y, mask=k < K)
-
-
-@triton.jit
 def biased_gram(
     seg_row,
     seg_low,
@@ -318,66 +303,3 @@ def folded(long, first, parts, room, n, width, W: tl.constexpr):
             tl.float64
         )
     tl.store(room + row * width + col, total.to(tl.float32), mask=col < width)
-
-
-@triton.jit
-def draw(
-    G,
-    H,
-    own,
-    lam,
-    Z,
-    out,
-    tau,
-    g_stride,
-    h_stride,
-    K,
-    KM: tl.constexpr,
-    BORDER: tl.constexpr,
-):
-    """P⁻¹ τh + L⁻ᵀ z with P = τG + own Λ = L Lᵀ: a block in registers, a last row beside it."""
-    i = tl.program_id(0).to(tl.int64)
-    k = tl.arange(0, KM)
-    r = k[:, None]
-    c = k[None, :]
-    M = K - BORDER
-    high = tl.maximum(r, c)
-    low = tl.minimum(r, c)
-    o = tl.load(own + i)
-    A = tau * tl.load(G + i * g_stride + high * (high + 1) // 2 + low, mask=high < M, other=0.0)
-    # What pads the block is an identity.
-    scale = tl.where(k < M, o * tl.load(lam + k, mask=k < M, other=0.0), 1.0)
-    A += tl.where(r == c, scale[:, None], 0.0)
-    y = tau * tl.load(H + i * h_stride + k, mask=k < M, other=0.0)
-    z = tl.load(Z + i * K + k, mask=k < M, other=0.0)
-    edge = G + i * g_stride + M * (M + 1) // 2
-    b = tl.zeros((KM,), tl.float32)
-    if BORDER:
-        b += tau * tl.load(edge + k, mask=k < M, other=0.0)
-    for j in range(KM):
-        down = tl.sum(tl.where(c == j, A, 0.0), 1)
-        across = tl.sum(tl.where(r == j, A, 0.0), 0)
-        inverse = 1.0 / tl.sqrt(tl.sum(tl.where(k == j, down, 0.0), 0))
-        down = down * inverse
-        across = tl.where(k > j, across * inverse, 0.0)
-        below = tl.where(k > j, down, 0.0)
-        A = tl.where((c == j) & (r >= j), down[:, None], A - below[:, None] * across[None, :])
-        first = tl.sum(tl.where(k == j, y, 0.0), 0) * inverse
-        y = tl.where(k == j, first, y - below * first)
-        if BORDER:
-            side = tl.sum(tl.where(k == j, b, 0.0), 0) * inverse
-            b = tl.where(k == j, side, b - below * side)
-    if BORDER:
-        pivot = tau * tl.load(edge + M) + o * tl.load(lam + M) - tl.sum(b * b, 0)
-        pivot = tl.sqrt(pivot)
-        last = (tau * tl.load(H + i * h_stride + M) - tl.sum(b * y, 0)) / pivot
-        last = (last + tl.load(Z + i * K + M)) / pivot
-        tl.store(out + i * K + M, last)
-        y = y - b * last
-    y = y + z
-    for back in range(KM):
-        j = KM - 1 - back
-        across = tl.sum(tl.where(r == j, A, 0.0), 0)
-        found = tl.sum(tl.where(k == j, y, 0.0), 0) / tl.sum(tl.where(k == j, across, 0.0), 0)
-        y = tl.where(k == j, found, tl.where(k < j, y - across * found, y))
-    tl.store(out + i * K + k, y, mask=k < M)

@@ -28,7 +28,8 @@ def main_width(k: int) -> tuple[int, int]:
     return (below * 2, 0) if below * 2 <= TILE and k <= below * 2 else (0, 0)
 
 
-def _next_power(k: int, least: int = 1) -> int:
+def next_power(k: int, least: int = 1) -> int:
+    """The first power of two from `least` on that is not below k."""
     out = least
     while out < k:
         out *= 2
@@ -76,7 +77,7 @@ def gram_and_sums(
         f = padded(F, main + extras)
         kernels.gram[(len(seg.row),)](
             *_at(seg), piece.indices, values, w, f, f.shape[1], grams, total, n, k,
-            KM=main, E=extras, EP=_next_power(extras, 2), B=STEP, WEIGHTED=weighted,
+            KM=main, E=extras, EP=next_power(extras, 2), B=STEP, WEIGHTED=weighted,
             num_warps=4,
         )  # fmt: skip
     else:
@@ -96,7 +97,7 @@ def biased_sums(
     seg, n, k = piece.segments, piece.n, V.shape[1] - 1
     width = (k + 1) * (k + 2) // 2
     grams, total = _with_slots(seg, n, width, V), _with_slots(seg, n, k + 1, V)
-    main = _next_power(k, 16)
+    main = next_power(k, 16)
     # Rows of a power of two, the bias apart: loads are as wide as they can be.
     f, bias = padded(V[:, :k], main), V[:, k].contiguous()
     kernels.biased_gram[(len(seg.row),)](
@@ -107,31 +108,10 @@ def biased_sums(
     return _gathered(seg, grams), _gathered(seg, total)
 
 
-def draw(
-    G: Tensor, h: Tensor, tau: float, own: Tensor, lam: Tensor, z: Tensor, out: Tensor
-) -> None:
-    """P_i⁻¹ τh_i + L_i⁻ᵀ z_i with P_i = τG_i + own_i Λ; at most `TILE` components and one."""
-    k = h.shape[1]
-    main, extras = main_width(k)
-    border = int(extras == 1)
-    if extras > 1:
-        main = _next_power(k, 16)
-    kernels.draw[(len(h),)](
-        G, h, own, lam, z, out, tau, G.stride(0), h.stride(0), k, KM=main, BORDER=border,
-        num_warps=max(1, main * main // 1024),
-    )  # fmt: skip
-
-
-def can_draw(k: int) -> bool:
-    """Whether blocks of k components fit into a program's registers."""
-    main, extras = main_width(k)
-    return main > 0 and (extras < 2 or main < TILE)
-
-
 def row_sums(piece: Piece, S: Tensor, weights: Tensor | None) -> Tensor:
     """As in `sums`, in single precision."""
     seg, width = piece.segments, S.shape[1]
-    block = min(128, _next_power(width, 16))
+    block = min(128, next_power(width, 16))
     blocks = -(-width // block)
     S = S if S.stride(1) == 1 else S.contiguous()
     room = _with_slots(seg, piece.n, width, S)
@@ -169,7 +149,7 @@ def _on_entries(
     seg, k = piece.segments, U.shape[1]
     main, extras = main_width(k)
     if not main:
-        main, extras = _next_power(k, 16), 0
+        main, extras = next_power(k, 16), 0
     U, V = (X if X.stride(1) == 1 else X.contiguous() for X in (U, V))
     weighted = weights is not None
     kernels.products[(len(seg.row),)](
@@ -177,11 +157,3 @@ def _on_entries(
         V.stride(0), out, min(k, main), KM=main, E=extras, B=max(16, 4096 // main),
         WEIGHTED=weighted, SQUARED=squared, num_warps=4,
     )  # fmt: skip
-
-
-def block_product(P: Tensor, X: Tensor, out: Tensor) -> None:
-    """B_i x_i into out for X (n, k)."""
-    k = X.shape[1]
-    kernels.block_product[(len(X),)](
-        P, X, out, X.stride(0), out.stride(0), k, KP=_next_power(k, 16), num_warps=2
-    )
