@@ -60,13 +60,15 @@ def ratings(options: argparse.Namespace) -> dict[str, Any]:
 
     held = read(options.sets, "movielens-1m")
     out: dict[str, Any] = {}
-    for rank, sweeps in ((16, 100), (16, 240), (32, 100), (32, 240)):
+    for rank, sweeps in ((16, 100), (16, 240), (32, 100), (32, 160), (32, 240)):
         given = SAMPLED | {"rank": rank, "max_sweeps": sweeps, "n_draws": sweeps}
         given |= {"value_range": (1.0, 5.0), "device": options.device}
         for which in ("first", "again"):
             found = timed_fit(held.data, save=False, keep=True, **given)
-            error = found.pop("model").predict(held.rows, held.cols) - held.values
-            found["rmse"] = float(np.sqrt(np.mean(error**2)))
+            model = found.pop("model")
+            for name, noise in (("rmse", False), ("rmse_rating", True)):
+                error = model.predict(held.rows, held.cols, include_noise=noise) - held.values
+                found[name] = float(np.sqrt(np.mean(error**2)))
             out[f"rank {rank}, {sweeps} draws, {which}"] = found
     return out
 
