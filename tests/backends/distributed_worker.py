@@ -14,11 +14,17 @@ M, N, RANK, SWEEPS = 60, 56, 4, 6
 ROW = {"posterior": "row", "rank": RANK, "bias": True, "selection": False, "max_sweeps": SWEEPS}
 ROW["local"] = None
 DRAWN = {**ROW, "posterior": "sampled", "n_draws": 3, "value_range": None}
+# Tensors of the CPU: what runs on a GPU, but for its kernels and NCCL.
+TENSORS = {"device": "torch"}
 FITS = {
     "row": (ROW, False),
     "sampled": (DRAWN, False),
     "row, graph": ({**ROW, "learn_graphs": False}, True),
     "sampled, graph": (DRAWN, True),
+    "row, tensors": ({**ROW, **TENSORS}, False),
+    "row, graph, tensors": ({**ROW, **TENSORS, "learn_graphs": False}, True),
+    "sampled, tensors": ({**DRAWN, **TENSORS}, False),
+    "sampled, graph, tensors": ({**DRAWN, **TENSORS}, True),
 }
 
 

@@ -134,7 +134,8 @@ def test_nothing_as_long_as_a_side_crosses_within_a_sweep(family):
 
 def test_streamed_entries_give_the_same_fit(monkeypatch):
     monkeypatch.setattr(entries, "STREAMED", 100)
-    fits = [small_fit(torch_backend(stream=stream), "row").trace for stream in (False, True)]
+    both = (torch_backend(single=False, stream=stream) for stream in (False, True))
+    fits = [small_fit(backend, "row").trace for backend in both]
     np.testing.assert_allclose(*fits, rtol=1e-12)
 
 

@@ -112,7 +112,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         made = UFUNCS.get(ufunc.__name__)
         out = options.pop("out", (None,))[0]
-        if made is None or method != "__call__" or options:
+        if made is None or method != "__call__" or options or not all(map(_is_known, inputs)):
             return NotImplemented
         if out is not None and not isinstance(out, DeviceArray):
             raise TypeError("an array of the host cannot take a result of the device")
@@ -125,7 +125,9 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         made = FUNCTIONS.get(function)
-        return NotImplemented if made is None else made(*args, **kwargs)
+        if made is None or not all(issubclass(kind, (DeviceArray, np.ndarray)) for kind in types):
+            return NotImplemented
+        return made(*args, **kwargs)
 
     def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
         """In another precision."""
@@ -171,6 +173,11 @@ class DeviceArray(NDArrayOperatorsMixin):
     def all(self, **options: Any) -> bool:
         """Whether all entries are."""
         return bool(self.tensor.all().item())
+
+
+def _is_known(x: Any) -> bool:
+    """Whether an operand is none of another kind of array, which may know what to do with both."""
+    return isinstance(x, (DeviceArray, np.ndarray, np.generic)) or not hasattr(x, "__array_ufunc__")
 
 
 def reduced(function: Callable[..., Tensor], array: DeviceArray, axis: int | None) -> Any:
