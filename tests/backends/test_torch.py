@@ -38,10 +38,13 @@ class HostsNoise:
         self.backend, self.rng = backend, np.random.default_rng(seed)
 
     def standard_normal(self, shape):
-        return self.backend.array(self.rng.standard_normal(shape))
+        return self._placed(self.rng.standard_normal(shape), shape)
 
     def random(self, shape):
-        return self.backend.array(self.rng.random(shape))
+        return self._placed(self.rng.random(shape), shape)
+
+    def _placed(self, found, shape):
+        return self.backend.array(found) if isinstance(shape, tuple) and shape else found
 
     def standard_gamma(self, shape):
         return self.rng.standard_gamma(shape)

@@ -18,6 +18,8 @@ class Work(NamedTuple):
     kind : {"column", "row", "joint", "sampled"}
     nodes : int
         Edges of graphs and entries of features, both sides together.
+    moments : bool
+        Whether the likelihood asks about single entries.
     """
 
     rows: int
@@ -26,6 +28,7 @@ class Work(NamedTuple):
     components: int
     kind: str
     nodes: int = 0
+    moments: bool = False
 
     def share(self, size: int) -> Work:
         """Of one of so many processes, if rows and entries are shared alike."""

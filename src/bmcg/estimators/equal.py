@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..observations import Observations
-from ..observations.outliers import far_out, surely_none
+from ..observations.outliers import far_out, some_of, surely_none
 
 ADVICE = (
     "there is nothing to tell entries apart by, and all predictions are alike. Where entries were "
@@ -35,7 +35,7 @@ def equal_words(values: NDArray[np.float64]) -> str | None:
 
 def far_words(observations: Observations) -> str | None:
     """A warning where a value lies further out than all the rest by a wide gap, or few outweigh."""
-    return _gap_words(observations) or _tail_words(observations.values)
+    return _gap_words(observations) or _tail_words(some_of(observations.values))
 
 
 def _tail_words(x: NDArray[np.float64]) -> str | None:

@@ -323,7 +323,8 @@ class FittingModel(CallbackSupport, RecordedModel):
             for side in sides
         )
         kind = "sampled" if settings.draws else settings.family
-        return Work(*observations.shape, len(observations), settings.rank, kind, ties)
+        moments = not settings.prior.likelihood.is_plain
+        return Work(*observations.shape, len(observations), settings.rank, kind, ties, moments)
 
     def _settings(
         self, observations: Observations, asked: Asked, learn: bool, likelihood: Likelihood

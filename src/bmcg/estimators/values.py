@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..caller import user_level
 from ..checks import check_choice, is_auto
-from ..likelihoods import LIKELIHOODS, Likelihood, WeakZero, likelihood_of
+from ..likelihoods import LIKELIHOODS, Likelihood, Uneven, WeakZero, likelihood_of
 from ..observations import Observations
 
 Array = NDArray[np.float64]
@@ -53,14 +53,14 @@ def chosen_likelihood(likelihood: str, noise: str, observations: Observations) -
 
 
 def device_for(device: str, likelihood: Likelihood) -> str:
-    """Where a fit runs; weights and targets of single entries are computed on the host."""
-    if likelihood.is_plain and not isinstance(likelihood, WeakZero):
+    """Where a fit runs; sums over the noise of a row or column are the host's."""
+    if not isinstance(likelihood, (Uneven, WeakZero)):
         return device
     if device not in ("auto", "cpu"):
+        what = "weak zeros" if isinstance(likelihood, WeakZero) else "noise of rows or columns"
         raise ValueError(
-            f"device={device!r} knows Gaussian noise of one size alone: "
-            f'likelihood="{likelihood.title.split(" ")[0]}" with noise of single entries, rows '
-            'or columns runs on the processor, device="cpu" or "auto"'
+            f'device={device!r} knows no {what}: such a fit runs on the processor, device="cpu" '
+            'or "auto"'
         )
     return "cpu"
 

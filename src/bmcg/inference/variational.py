@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,7 +146,7 @@ def make_side(
         None if given.features is None else feature_map(given.features, backend),
         strengths,
         not posterior_of(settings.family).ties_rows,
-        (lambda: observations.col_order) if which else None,
+        cache(lambda: backend.array(observations.col_order)) if which else None,
     )
     return side if given.features is None else side.at(strengths)
 

@@ -52,7 +52,7 @@ class Bernoulli(Linked):
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """ω given the entries."""
         c = float(noise.own["intercept"])
-        w = draw_polya_gamma(np.ones(len(match.values)), np.abs(match.mean + c), rng)
+        w = draw_polya_gamma(np.ones_like(match.mean), np.abs(match.mean + c), rng)
         return Weighting(1.0, w, (match.values - 0.5) / w - c)
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:

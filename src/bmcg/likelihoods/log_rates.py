@@ -20,9 +20,11 @@ STEPS = 60
 
 def _root(x: Array, y: Array, c: Array | float, tau: float, half: float) -> Array:
     """v with v = c + y + (x − e^v)/τ + half/(τ + e^v): Newton's method, falling all the way."""
+    # Steps end at digits that single precision does not have.
+    x, y = (part.astype(np.float64, copy=False) for part in (x, y))
     # Right of the root the function is at most concave, and steps do not overshoot.
     v = np.maximum(c + y, np.log(x + 1.0)) + half / tau
-    todo, at, goal = np.arange(len(v)), v, c + y + x / tau
+    todo, at, goal = everywhere(v), v, c + y + x / tau
     for _ in range(STEPS):
         rate = np.exp(np.minimum(at, 600.0))
         share = 1.0 / (tau + rate)
@@ -36,6 +38,11 @@ def _root(x: Array, y: Array, c: Array | float, tau: float, half: float) -> Arra
         # Few entries need many steps.
         todo, at, goal = todo[left], at[left], goal[left]
     return v
+
+
+def everywhere(x: Array) -> NDArray[np.intp]:
+    """All positions of an array, where it lies."""
+    return np.flatnonzero(np.ones_like(x))
 
 
 def mode(x: Array, y: Array, c: Array | float, tau: float) -> tuple[Array, Array]:
@@ -57,7 +64,7 @@ def draw_rates(x: Array, y: Array, c: Array | float, tau: float, rng: Random) ->
     peak, rate = mode(x, y, c, tau)
     width = np.sqrt(2.0 / (tau + rate))
     # Left and right tangents of the log density at ± one width: height and slope.
-    heights = [_log_ratio(side * width, rate, tau) for side in (-1.0, 1.0)]
+    heights = [log_ratio(side * width, rate, tau) for side in (-1.0, 1.0)]
     slopes = [-tau * side * width - rate * np.expm1(side * width) for side in (-1.0, 1.0)]
     # Where a tangent is at the height of the mode.
     left, right = (
@@ -66,10 +73,10 @@ def draw_rates(x: Array, y: Array, c: Array | float, tau: float, rng: Random) ->
     )
     areas = np.stack((1.0 / slopes[0], right - left, -1.0 / slopes[1]))
     ends = np.cumsum(areas, axis=0)
-    out, todo = np.empty(len(peak)), np.arange(len(peak))
+    out, todo = np.empty_like(peak), everywhere(peak)
     while len(todo):
-        u, v, keep = (rng.random(len(todo)) for _ in range(3))
-        u, v = u * ends[2, todo], np.maximum(v, 1e-300)
+        u, v, keep = (rng.random(todo.shape) for _ in range(3))
+        u, v = u * ends[2, todo], np.maximum(v, 1e-30)
         tail = [np.log(v) / slope[todo] for slope in slopes]
         low, high = u < ends[0, todo], u > ends[1, todo]
         d = np.where(
@@ -78,12 +85,12 @@ def draw_rates(x: Array, y: Array, c: Array | float, tau: float, rng: Random) ->
             np.where(high, right[todo] + tail[1], left[todo] + v * areas[1, todo]),
         )
         cover = np.where(low | high, np.log(v), 0.0)
-        taken = np.log(np.maximum(keep, 1e-300)) + cover <= _log_ratio(d, rate[todo], tau)
+        taken = np.log(np.maximum(keep, 1e-30)) + cover <= log_ratio(d, rate[todo], tau)
         out[todo[taken]] = peak[todo[taken]] + d[taken]
         todo = todo[~taken]
     return out
 
 
-def _log_ratio(d: Array, rate: Array, tau: float) -> Array:
+def log_ratio(d: Array, rate: Array, tau: float) -> Array:
     """ln of the density at a distance d from the mode over that at the mode."""
     return -0.5 * tau * d**2 - rate * (np.expm1(np.minimum(d, 600.0)) - d)

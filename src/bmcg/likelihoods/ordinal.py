@@ -16,7 +16,7 @@ from .base import Array, Drawn, Index, Match, Noise, Own, Places, Weighting
 from .discrete import Levels
 from .linked import Linked
 from .outcomes import Distribution
-from .thresholds import KEEP_APART, newton, slopes, value, window
+from .thresholds import KEEP_APART, looked_up, newton, slopes, value, window
 
 # Of Newton's method, from thresholds that are nearly there.
 MOST_STEPS = 20
@@ -127,7 +127,7 @@ class Ordinal(Linked):
         """Thresholds below and above each value."""
         padded = np.concatenate(([-np.inf], own["thresholds"], [np.inf]))
         codes = self._codes(values)
-        return padded[codes], padded[codes + 1]
+        return looked_up(padded, codes), looked_up(padded, codes + 1)
 
 
 def truncated(mean: Array, low: Array, high: Array, rng: Random) -> Array:
@@ -136,10 +136,11 @@ def truncated(mean: Array, low: Array, high: Array, rng: Random) -> Array:
     # In the left tail probabilities keep their digits.
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    u = rng.random(len(mean))
+    u = rng.random(mean.shape)
     below, above = ndtr(a), ndtr(b)
     z = np.clip(ndtri(below + u * (above - below)), np.maximum(a, -38.0), np.minimum(b, 38.0))
-    return np.asarray(mean + np.where(flip, -z, z))
+    found: Array = mean + np.where(flip, -z, z)
+    return found
 
 
 def _proposal(theta: Array, codes: Index, y: Array) -> tuple[Array, Array]:

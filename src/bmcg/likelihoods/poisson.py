@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from ..backends.base import Random
 from .base import Array, Drawn, Match, Noise, Own, Places, Weighting
 from .discrete import Counts
 from .exposed import Exposed
 from .gamma import Gamma
-from .log_rates import NODES, SHARES, best, draw_rates, mode
+from .log_rates import NODES, SHARES, best, draw_rates, log_ratio, mode
 from .outcomes import Distribution, around
 
 
@@ -85,12 +85,11 @@ class Poisson(Exposed):
         c = self.at_entries(noise.own, match)
         peak, rates = mode(x, y, c, tau)
         width = 1.0 / np.sqrt(tau + rates)
-        z = peak[:, None] + width[:, None] * NODES
-        v = z + c[..., None]
-        terms = x[:, None] * v - np.exp(v) - 0.5 * tau * (z - y[:, None]) ** 2
-        found = logsumexp(terms + 0.5 * NODES**2, b=SHARES, axis=1)
-        found += np.log(width) + 0.5 * log(tau) - gammaln(x + 1.0)
-        return float(found.sum())
+        around_peak = np.zeros_like(peak)
+        for node, share in zip(NODES, SHARES, strict=True):
+            around_peak += share * np.exp(log_ratio(node * width, rates, tau) + 0.5 * node**2)
+        found = x * (c + peak) - rates - 0.5 * tau * (peak - y) ** 2 + np.log(around_peak * width)
+        return float((found - gammaln(x + 1.0)).sum()) + 0.5 * len(x) * log(tau)
 
     def expected(self, y: Array, own: Own) -> Array:
         """The rate, without the noise in its logarithm."""

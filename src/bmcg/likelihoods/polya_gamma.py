@@ -24,9 +24,8 @@ SMALL = 1e-2
 def mean(b: Any, c: Array) -> Array:
     """⟨ω⟩ of PG(b, c), c ≥ 0."""
     safe = np.maximum(c, SMALL)
-    return np.asarray(
-        b * np.where(c < SMALL, 0.25 - c**2 / 48.0, np.tanh(0.5 * safe) / (2.0 * safe))
-    )
+    found: Array = b * np.where(c < SMALL, 0.25 - c**2 / 48.0, np.tanh(0.5 * safe) / (2.0 * safe))
+    return found
 
 
 def variance(b: Any, c: Array) -> Array:
@@ -36,7 +35,8 @@ def variance(b: Any, c: Array) -> Array:
     # sech²(c/2) without overflow.
     sech = 4.0 * tail / (1.0 + tail) ** 2
     closed = (2.0 * np.tanh(0.5 * safe) - safe * sech) / (4.0 * safe**3)
-    return np.asarray(b * np.where(c < 0.1, 1.0 / 24.0 - c**2 / 120.0, closed))
+    found: Array = b * np.where(c < 0.1, 1.0 / 24.0 - c**2 / 120.0, closed)
+    return found
 
 
 def log_cosh(c: Array) -> Array:

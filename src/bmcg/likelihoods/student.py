@@ -74,7 +74,7 @@ class Student(Gaussian):
         """w of every entry."""
         nu = float(noise.own["freedom"])
         rate = 0.5 * (nu + noise.tau * match.squares)
-        w = rng.standard_gamma(np.full(len(rate), 0.5 * (nu + 1.0))) / rate
+        w = rng.standard_gamma(np.full_like(rate, 0.5 * (nu + 1.0))) / rate
         return Weighting(noise.tau, w)
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:

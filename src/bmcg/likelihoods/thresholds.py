@@ -12,6 +12,12 @@ KEEP_APART = 0.1
 LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
 
 
+def looked_up(table: Array, codes: Index) -> Array:
+    """Numbers of a table, (n,), wherever the codes lie: an index would bring them to the host."""
+    found: Array = np.take_along_axis(table, codes, 0)
+    return found
+
+
 def window(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """ln Z, φ(a)/Z and φ(b)/Z with Z = Φ(b) − Φ(a), a < b, also far out in a tail."""
     flip = a > 0
@@ -29,7 +35,7 @@ def _log_density(x: Array) -> Array:
 def value(theta: Array, codes: Index, mean: Array) -> float:
     """Σ ln(Φ(θ_k − m) − Φ(θ_{k−1} − m)), and what keeps levels apart."""
     padded = np.concatenate(([-np.inf], theta, [np.inf]))
-    log_z, _, _ = window(padded[codes] - mean, padded[codes + 1] - mean)
+    log_z, _, _ = window(looked_up(padded, codes) - mean, looked_up(padded, codes + 1) - mean)
     return float(log_z.sum()) + KEEP_APART * float(np.log(np.diff(theta)).sum())
 
 
@@ -37,7 +43,7 @@ def slopes(theta: Array, codes: Index, mean: Array) -> tuple[Array, Array]:
     """Gradient (k,) and curvature (k, k) of `value`; thresholds meet their neighbours alone."""
     k = len(theta)
     padded = np.concatenate(([-np.inf], theta, [np.inf]))
-    a, b = padded[codes] - mean, padded[codes + 1] - mean
+    a, b = looked_up(padded, codes) - mean, looked_up(padded, codes + 1) - mean
     _, lower, upper = window(a, b)
     safe_a, safe_b = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
     # Level c lies between thresholds c − 1 and c; those beyond the ends are dropped.

@@ -53,11 +53,16 @@ def surely_none(values: Array) -> bool:
     """
     if len(values) < MANY:
         return False
-    sample = values[:: len(values) // SAMPLED]
+    sample = some_of(values)
     least = float(values.max() - values.min()) / FAR
     wide = np.abs(sample - np.median(sample)) >= least
     # Twice the share, because a sample may err.
     return bool(least > 0 and wide.mean() > 2 * SHARE)
+
+
+def some_of(values: Array) -> Array:
+    """Values evenly picked of many, which tell shares of them as well; all of fewer."""
+    return values if len(values) < MANY else values[:: len(values) // SAMPLED]
 
 
 def _limit(distance: Array) -> float:

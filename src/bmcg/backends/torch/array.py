@@ -166,6 +166,10 @@ class DeviceArray(NDArrayOperatorsMixin):
         """Over an axis or all."""
         return reduced(lambda x, **at: x.double().std(correction=ddof, **at), self, axis)
 
+    def var(self, axis: int | None = None, ddof: int = 0, **options: Any) -> Any:
+        """Over an axis or all."""
+        return reduced(lambda x, **at: x.double().var(correction=ddof, **at), self, axis)
+
     def any(self, **options: Any) -> bool:
         """Whether any entry is true."""
         return bool(self.tensor.any().item())

@@ -321,7 +321,7 @@ class TorchBackend(Backend):
     def _weights(self, weights: Any) -> Any:
         """Numbers of the entries: they stay on the host where entries do."""
         if weights is None or isinstance(weights, DeviceArray) or not self.stream:
-            return None if weights is None else self._tensor(weights)
+            return None if weights is None else _narrowed(self._tensor(weights), self.kind)
         return torch.from_numpy(weights).to(self.kind)
 
     def _empty(self, shape: tuple[int, ...], kind: torch.dtype | None = None) -> Tensor:
@@ -403,6 +403,11 @@ def _into(out: Any, found: Tensor) -> Any:
 def min_kind(a: torch.dtype, b: torch.dtype) -> torch.dtype:
     """The shorter of two precisions; what is no float is left alone."""
     return b if a == torch.float64 and b == torch.float32 else a
+
+
+def _narrowed(x: Tensor, kind: torch.dtype) -> Tensor:
+    """In this back end's precision, where it has more."""
+    return x.to(min_kind(x.dtype, kind))
 
 
 def _has_triton() -> bool:

@@ -96,7 +96,7 @@ def invert(P, out, logs, stride, K, KM: tl.constexpr, B: tl.constexpr):
         goal = out + i * width + M * (M + 1) // 2
         tl.store(goal + k, -b / d, mask=k < M)
         tl.store(goal + M, 1.0 / d)
-    tl.store(logs + i, log.to(tl.float64))
+    tl.store(logs + i, log)
 
 
 @triton.jit

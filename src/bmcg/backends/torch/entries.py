@@ -156,7 +156,8 @@ class Entries:
     def values_of(self, rows: SparseRows) -> Tensor:
         """The values, which may be others for the same entries."""
         if isinstance(rows.values, DeviceArray):
-            return rows.values.tensor
+            found = rows.values.tensor
+            return found if found.dtype == self.kind else found.to(self.kind)
         if self.held is None or self.held[0] is not rows.values:
             if self.stream:
                 found = _pinned(torch.from_numpy(rows.values).to(self.kind), self.device)

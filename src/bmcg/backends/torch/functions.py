@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .array import FUNCTIONS, KINDS, UFUNCS, DeviceArray, operand, to_host
+from .array import FUNCTIONS, KINDS, UFUNCS, DeviceArray, operand, to_device, to_host
 
 # Numbers of one piece of a sum in float64: what is cast at once.
 PIECE = 1 << 24
@@ -34,9 +34,9 @@ def _pair(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _matmul(a: Tensor, b: Tensor) -> Any:
-    if a.ndim == 1 and b.ndim == 2:
+    if a.ndim == 1:
         # A sum over the rows: back on the host, in float64.
-        return _summed("i,ij->j", [a, b])
+        return _summed("i,ij->j" if b.ndim == 2 else "i,i->", [a, b])
     return torch.matmul(a, b)
 
 
@@ -54,6 +54,14 @@ UFUNCS |= {
     "sqrt": torch.sqrt,
     "log": torch.log,
     "exp": torch.exp,
+    "log1p": torch.log1p,
+    "expm1": torch.expm1,
+    "tanh": torch.tanh,
+    "expit": torch.sigmoid,
+    "ndtr": torch.special.ndtr,
+    "ndtri": torch.special.ndtri,
+    "log_ndtr": torch.special.log_ndtr,
+    "gammaln": torch.lgamma,
     "absolute": torch.abs,
     "sign": torch.sign,
     "isfinite": torch.isfinite,
@@ -155,6 +163,41 @@ def _repeat(array: DeviceArray, repeats: Any, axis: int | None = None) -> Device
     return DeviceArray(torch.repeat_interleave(array.tensor, times, dim=axis))
 
 
+def _taken(table: Any, places: DeviceArray, axis: int) -> DeviceArray:
+    """Numbers of a short table of the host, in its precision, at places on the device."""
+    return DeviceArray(to_device(table, places.tensor.device)[places.tensor])
+
+
+def _placed(edges: Any, values: DeviceArray) -> DeviceArray:
+    """Where values are among sorted ones, which are rounded as they are."""
+    x = values.tensor
+    return DeviceArray(torch.searchsorted(to_device(edges, x.device, x.dtype), x.contiguous()))
+
+
+def _counted(codes: DeviceArray, weights: Any = None, minlength: int = 0) -> Any:
+    """Sums over each of a few codes, one after the other: always in the same order."""
+    at, size = codes.tensor, max(minlength, int(codes.tensor.max().item()) + 1 if len(codes) else 0)
+    if weights is None:
+        return np.array([int((at == code).sum().item()) for code in range(size)])
+    w = weights.tensor
+    zero = torch.zeros((), dtype=w.dtype, device=w.device)
+    parts = [torch.where(at == code, w, zero).sum(dtype=torch.float64) for code in range(size)]
+    return to_host(torch.stack(parts))
+
+
+def _clipped(array: DeviceArray, low: Any, high: Any, **options: Any) -> Any:
+    return np.minimum(np.maximum(array, low), high)
+
+
+def _unique(array: DeviceArray, return_counts: bool = False) -> Any:
+    found, counts = torch.unique(array.tensor, return_counts=True)
+    return (to_host(found), to_host(counts)) if return_counts else to_host(found)
+
+
+def _full(array: DeviceArray, value: float, **options: Any) -> DeviceArray:
+    return DeviceArray(torch.full_like(array.tensor, float(value)))
+
+
 FUNCTIONS |= {
     np.hstack: _joined(torch.hstack),
     np.concatenate: _joined(torch.cat),
@@ -162,7 +205,15 @@ FUNCTIONS |= {
     np.empty_like: _like(torch.empty),
     np.zeros_like: _like(torch.zeros),
     np.ones_like: _like(torch.ones),
+    np.full_like: _full,
     np.einsum: einsum,
+    np.take_along_axis: _taken,
+    np.searchsorted: _placed,
+    np.bincount: _counted,
+    np.clip: _clipped,
+    np.unique: _unique,
+    np.flatnonzero: lambda array: DeviceArray(torch.nonzero(array.tensor.ravel()).ravel()),
+    np.cumsum: lambda array, axis: DeviceArray(torch.cumsum(array.tensor, axis)),
     np.where: _where,
     np.pad: _pad,
     np.repeat: _repeat,

@@ -12,6 +12,9 @@ from .entries import SEGMENT, STREAMED
 # Bytes of a number, and of an entry: its position and its value, in both orders.
 NUMBER = 4
 ENTRY = 2 * (4 + NUMBER)
+# Of an entry that is asked about by itself: moments, weights and targets, what they are made of in
+# double precision, and its place in the other order.
+MOMENTS = 96
 # What PyTorch and CUDA take for themselves, and pieces that blocks are unpacked in.
 FIXED = 2.5 * GIB
 # How much of the free memory may be counted on.
@@ -56,7 +59,7 @@ def estimate(work: Work) -> Need:
     return Need(
         float(ENTRY) * work.entries,
         min(2.0 * STREAMED, work.entries) * 8.0,
-        blocks + slots + vectors + pointers + FIXED,
+        blocks + slots + vectors + pointers + FIXED + work.moments * float(MOMENTS) * work.entries,
     )
 
 

@@ -43,8 +43,10 @@ class DeviceRandom:
         return DeviceArray(self._made(torch.rand, shape))
 
     def standard_gamma(self, shape: Any) -> Any:
-        """Gamma numbers of rate one, one for each shape; few, so of the host."""
-        return self.host.standard_gamma(shape)
+        """Gamma numbers of rate one, one for each shape: where the shapes are."""
+        if not isinstance(shape, DeviceArray):
+            return self.host.standard_gamma(shape)
+        return DeviceArray(torch._standard_gamma(shape.tensor, generator=self.stream))
 
     def _made(self, make: Any, shape: tuple[int, ...]) -> torch.Tensor:
         return make(shape, generator=self.stream, device=self.device, dtype=self.kind)
