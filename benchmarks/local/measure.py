@@ -50,7 +50,7 @@ def _folded(name: str, data: Dataset) -> tuple[Array, Any, Any, str]:
 def _series(name: str, data: Dataset) -> tuple[Array, Any, Any, str]:
     """What `bmcg impute` does with such a table, times as rows."""
     X = _table(data).T.copy()
-    found = fill_series(X, clock(name, len(X)), random_state=0, n_jobs=1)
+    found = fill_series(X, clock(name, len(X)), data.row_graph, random_state=0, n_jobs=1)
     assert found is not None
     filled, blend = found
     parts = (filled.mean, *filled.interval(LEVEL))

@@ -12,6 +12,8 @@ Index = NDArray[np.intp]
 
 # Share of the known cells that is left out.
 SHARE = 0.1
+# What is added to the kind of a cell in a gap of all sensors.
+ALL_OUT = 64
 # At a time at which more than this share of the sensors is missing, all of them were out.
 TOGETHER = 0.9
 # Draws of a gap at most for each one that is wanted; many fall on what is missing already.
@@ -38,8 +40,8 @@ def all_out(missing: Bool) -> Bool:
 def kinds(missing: Bool) -> Index:
     """What kind of gap each cell lies in, shape (n_times, n_sensors).
 
-    The whole part of log₂ of the distance to the nearest known cell of its sensor, and 64 more
-    where all sensors were out. Cells that are known count as a distance of one.
+    The whole part of log₂ of the distance to the nearest known cell of its sensor, and `ALL_OUT`
+    more where all sensors were out. Cells that are known count as a distance of one.
     """
     depth = np.ones(missing.shape)
     for j in np.flatnonzero(missing.any(axis=0)):
@@ -47,7 +49,7 @@ def kinds(missing: Bool) -> Index:
         far = len(column) if column.all() else distance_transform_edt(column)
         depth[:, j] = np.maximum(far, 1.0)
     found = np.log2(depth).astype(np.intp)
-    found[all_out(missing)] += 64
+    found[all_out(missing)] += ALL_OUT
     return found
 
 
@@ -70,33 +72,45 @@ def gaps_elsewhere(
         Of the known cells.
     """
     known, out = ~missing, all_out(missing)
-    own = missing & ~out[:, None] & ~missing.all(axis=0)
-    col, first, stop = runs(own)
-    _, whole_first, whole_stop = runs(out[:, None])
-    lengths = np.concatenate((stop - first, whole_stop - whole_first))
-    starts = np.concatenate((first, whole_first))
-    hidden, count = np.zeros_like(missing), 0
-    wanted = share * known.sum()
-    if len(starts) == 0:
+    if not missing.any():
         return known & (rng.random(known.shape) < share)
-    # Where each day begins: rows of one step of the day are looked up there.
-    days = np.unique(day)
-    for _ in range(TRIES * (int(wanted) + 1)):
-        if count >= wanted:
-            break
-        g = int(rng.integers(len(starts)))
-        if len(days) > 1:
-            at = np.searchsorted(day, days[int(rng.integers(len(days)))])
-            begin = at + np.searchsorted(
-                of_day[at : np.searchsorted(day, day[at], "right")], of_day[starts[g]]
-            )
-        else:
-            begin = int(rng.integers(len(known)))
-        rows = slice(int(begin), int(begin) + int(lengths[g]))
-        cols = (
-            slice(None) if g >= len(col) else slice(j := int(rng.integers(known.shape[1])), j + 1)
-        )
-        part = known[rows, cols] & ~hidden[rows, cols]
-        hidden[rows, cols] |= part
-        count += int(part.sum())
+    own = missing & ~out[:, None] & ~missing.all(axis=0)
+    _, first, stop = runs(own)
+    _, whole_first, whole_stop = runs(out[:, None])
+    # Each of both is left out as often as it is missing, but often enough to tell.
+    part = np.clip(own.sum() / max(own.sum() + out.sum() * missing.shape[1], 1), 0.5, 0.75)
+    shares = share * np.array([part, 1.0 - part])
+    if not len(first) or not len(whole_first):
+        shares[:] = share
+    hidden = np.zeros_like(missing)
+    move = _Moves(day, of_day, rng)
+    for gaps, wanted in (((first, stop), shares[0]), ((whole_first, whole_stop), shares[1])):
+        count, together = 0.0, gaps[0] is whole_first
+        for _ in range(TRIES * (int(wanted * known.sum()) + 1) if len(gaps[0]) else 0):
+            if count >= wanted * known.sum():
+                break
+            rows = move(*gaps)
+            j = int(rng.integers(known.shape[1]))
+            cols = slice(None) if together else slice(j, j + 1)
+            new = known[rows, cols] & ~hidden[rows, cols]
+            hidden[rows, cols] |= new
+            count += int(new.sum())
     return hidden
+
+
+class _Moves:
+    """Draws a gap and puts it on another day, at the same time of the day."""
+
+    def __init__(self, day: Index, of_day: Index, rng: np.random.Generator) -> None:
+        self.of_day, self.rng, self.n = of_day, rng, len(day)
+        self.starts = np.append(np.flatnonzero(np.append(True, np.diff(day) > 0)), len(day))
+
+    def __call__(self, first: Index, stop: Index) -> slice:
+        """Rows of a gap, of those that begin and end there."""
+        g = int(self.rng.integers(len(first)))
+        begin = int(self.rng.integers(self.n))
+        if len(self.starts) > 2:
+            d = int(self.rng.integers(len(self.starts) - 1))
+            here = self.of_day[self.starts[d] : self.starts[d + 1]]
+            begin = int(self.starts[d] + np.searchsorted(here, self.of_day[first[g]]))
+        return slice(begin, begin + int(stop[g] - first[g]))

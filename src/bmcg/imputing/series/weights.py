@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from .outages import ALL_OUT
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -22,21 +24,35 @@ LEVEL, QUANTILE = 0.9, 1.6448536269514722
 def weights_of(errors: Array, kind: Index) -> tuple[dict[int, Array], dict[int, float]]:
     """Weights of least squared error, none below zero, and errors, for every kind of gap.
 
-    A kind is counted with `CELLS_OF_ALL` cells of what all kinds say, in units of their errors.
+    A kind is counted with `CELLS_OF_ALL` cells of what all kinds of its class say, in units of
+    their errors: gaps of one sensor, where others help, and gaps of all.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_cells, n_ways)
+    kind : ndarray of shape (n_cells,)
     """
-    grams, counts = {}, {}
-    for own in np.unique(kind):
-        part = errors[kind == own]
-        size = max(float((part**2).mean()), 1e-300)
-        grams[int(own)], counts[int(own)] = part.T @ part / len(part) / size, len(part)
-    whole = sum(counts[own] * grams[own] for own in grams) / len(errors)
-    weights = {-1: _least(whole)}
-    for own, gram in grams.items():
-        weights[own] = _least(counts[own] * gram + CELLS_OF_ALL * whole)
-    spreads = {-1: _spread(errors @ weights[-1])}
-    for own in grams:
-        spreads[own] = _spread(errors[kind == own] @ weights[own])
+    weights: dict[int, Array] = {}
+    spreads: dict[int, float] = {}
+    for here in _classes(kind):
+        grams, counts = {}, {}
+        for own in np.unique(kind[here]).tolist():
+            part = errors[kind == own]
+            size = max(float((part**2).mean()), 1e-300)
+            grams[own], counts[own] = part.T @ part / len(part) / size, len(part)
+        whole = sum(counts[own] * grams[own] for own in grams) / here.sum()
+        # The first class speaks for kinds that were not tried.
+        weights.setdefault(-1, _least(whole))
+        spreads.setdefault(-1, _spread(errors[here] @ weights[-1]))
+        for own, gram in grams.items():
+            weights[own] = _least(counts[own] * gram + CELLS_OF_ALL * whole)
+            spreads[own] = _spread(errors[kind == own] @ weights[own])
     return weights, spreads
+
+
+def _classes(kind: Index) -> list[NDArray[np.bool_]]:
+    """Which cells lie in gaps of one sensor, and which in gaps of all, as far as there are any."""
+    return [here for here in (kind < ALL_OUT, kind >= ALL_OUT) if here.any()]
 
 
 def _spread(error: Array) -> float:
@@ -80,16 +96,21 @@ def widths_of(scores: Array, kind: Index) -> dict[int, float]:
 
     Cells of one gap go together: a kind counts as many gaps, `GAPS_OF_ALL` of them as all say.
     """
-    whole = float(np.quantile(np.abs(scores), LEVEL)) / QUANTILE
-    found = {-1: whole}
-    for own in np.unique(kind):
-        here = kind == own
-        # At a distance d from what is known, cells go together over about 2d.
-        gaps = float(here.sum()) / 2.0 ** (own % 64 + 1)
-        width = float(np.quantile(np.abs(scores[here]), LEVEL)) / QUANTILE
-        squares = gaps * width**2 + GAPS_OF_ALL * whole**2
-        found[int(own)] = float(np.sqrt(squares / (gaps + GAPS_OF_ALL)))
+    found: dict[int, float] = {}
+    for here in _classes(kind):
+        whole = _width(scores[here])
+        found.setdefault(-1, whole)
+        for own in np.unique(kind[here]).tolist():
+            part = scores[kind == own]
+            # At a distance d from what is known, cells go together over about 2d.
+            gaps = len(part) / 2.0 ** (own % ALL_OUT + 1)
+            squares = gaps * _width(part) ** 2 + GAPS_OF_ALL * whole**2
+            found[own] = float(np.sqrt(squares / (gaps + GAPS_OF_ALL)))
     return found
+
+
+def _width(scores: Array) -> float:
+    return float(np.quantile(np.abs(scores), LEVEL)) / QUANTILE
 
 
 def by_kind(what: dict[int, Any], kind: Index) -> Array:
@@ -98,6 +119,6 @@ def by_kind(what: dict[int, Any], kind: Index) -> Array:
     first = np.asarray(what[-1])
     out = np.empty((len(kind), *first.shape))
     for own in np.unique(kind):
-        same = [key for key in tried if (key >= 64) == (own >= 64)] or tried
+        same = [key for key in tried if (key >= ALL_OUT) == (own >= ALL_OUT)] or tried
         out[kind == own] = what[min(same, key=lambda key: abs(key - own))] if same else first
     return out
