@@ -152,11 +152,11 @@ class Questions:
                 rank *= 2
 
     def _ask_more(self) -> None:
-        """Twice as many components while that helps; fewer again where ties have changed."""
+        """Twice as many components while that shows; fewer again where ties have changed."""
         first = rank = self.choice.settings.rank
         while self.grows and rank < self.settings.rank:
             rank = min(2 * rank or 1, self.settings.rank)
-            if not self._components(rank):
+            if not self._components(rank, MORE):
                 break
         if self.choice.form != self._least():
             if self.choice.settings.rank == first:
@@ -175,9 +175,9 @@ class Questions:
             if self._offer("components", words, MORE, form, rank=self.first, bias=True):
                 self._ask_graphs_again()
 
-    def _components(self, rank: int) -> bool:
+    def _components(self, rank: int, rule: int = OTHER) -> bool:
         words = "1 component" if rank == 1 else f"{rank} components"
-        return self._offer("components", words, OTHER, rank=rank)
+        return self._offer("components", words, rule, rank=rank)
 
     def _ask_graphs(self) -> None:
         """Whether the graphs of a side help: as given or, where all are joined, their nearest.
