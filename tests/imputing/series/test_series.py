@@ -9,9 +9,15 @@ from bmcg.imputing.series import fill_series
 from bmcg.imputing.series.days import find_days
 from bmcg.imputing.series.outages import all_out, gaps_elsewhere, kinds, runs
 from bmcg.imputing.series.units import share_a_unit
+from bmcg.imputing.series.ways import Table, folded
 from bmcg.imputing.series.weights import by_kind, needed, weights_of, widths_of
 
 HOUR = np.timedelta64(1, "h")
+
+
+@pytest.fixture(autouse=True)
+def one_trial(monkeypatch):
+    monkeypatch.setattr("bmcg.imputing.series.blend.MOST_TRIALS", 1)
 
 
 def hours(n, first="2024-03-01"):
@@ -101,7 +107,7 @@ def test_sensors_of_one_kind_share_a_unit_and_degrees_and_pascals_do_not():
     assert share_a_unit(1e6 * degrees) == share_a_unit(degrees)
 
 
-def drifting(seed=0, n_days=12, n=10):
+def drifting(seed=0, n_days=12, n=6):
     """A daily pattern, and a drift of each sensor's own."""
     rng = np.random.default_rng(seed)
     t = np.arange(24 * n_days)
@@ -117,7 +123,7 @@ def drifting(seed=0, n_days=12, n=10):
 def test_series_are_filled_better_than_along_lines_and_bands_hold():
     X, lost = drifting()
     filled, blend = fill_series(
-        np.where(lost, np.nan, X), hours(len(X)), random_state=0, n_jobs=1, max_sweeps=40
+        np.where(lost, np.nan, X), hours(len(X)), random_state=0, n_jobs=1, max_sweeps=15
     )
     truth = X[filled.rows, filled.cols]
     assert len(filled) == lost.sum()
@@ -138,7 +144,7 @@ def test_the_order_of_rows_does_not_matter():
     X, lost = drifting(n_days=5, n=5)
     values, times = np.where(lost, np.nan, X), hours(len(X))
     order = np.random.default_rng(3).permutation(len(X))
-    given = {"random_state": 0, "n_jobs": 1, "max_sweeps": 5}
+    given = {"random_state": 0, "n_jobs": 1, "max_sweeps": 2}
     first, _ = fill_series(values, times, **given)
     second, _ = fill_series(values[order], times[order], **given)
     places = np.full(values.shape, np.nan)
@@ -153,3 +159,30 @@ def test_too_few_cells_are_not_judged_and_numbers_do_not_fold():
     X, lost = drifting(n_days=5, n=5)
     with pytest.raises(ValueError, match="days cannot be folded"):
         fill_series(np.where(lost, np.nan, X), np.arange(len(X)), fold=True)
+
+
+def test_days_are_joined_with_the_day_and_the_week_before_by_the_calendar():
+    days = np.datetime64("2024-03-01", "s") + np.array([0, 1, 2, 4, 7, 8]) * 24 * HOUR
+    found = find_days((days[:, None] + np.arange(24) * HOUR).ravel()).graphs()
+    pairs = {
+        name: set(zip(*map(list, graph.nonzero()), strict=True)) for name, graph in found.items()
+    }
+    assert pairs["the day before"] >= {(0, 1), (1, 2), (4, 5)}
+    assert len(pairs["the day before"]) == 6
+    assert pairs["the week before"] == {(0, 4), (4, 0), (1, 5), (5, 1)}
+
+
+def test_a_day_on_which_all_were_out_is_filled_from_the_days_around_it():
+    rng = np.random.default_rng(0)
+    level = 10.0 + np.cumsum(rng.normal(size=20))
+    daily = 1.0 + np.sin(2 * np.pi * np.arange(24) / 24)
+    X = (level[:, None] * daily).reshape(-1, 1) * rng.uniform(1, 2, 6) + 0.1 * rng.normal(
+        size=(480, 6)
+    )
+    values = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    values[24 * 9 : 24 * 10] = np.nan
+    table = Table(values, hours(480), find_days(hours(480)), None, {"random_state": 0, "n_jobs": 1})
+    rows, cols = np.nonzero(np.isnan(values[:240]) & (np.arange(240) >= 216)[:, None])
+    filled = folded(table, rows, cols).mean
+    plain = np.abs(np.nanmean(X.reshape(20, 24, 6), axis=0)[rows % 24, cols] - X[rows, cols]).mean()
+    assert np.abs(filled - X[rows, cols]).mean() < 0.6 * plain

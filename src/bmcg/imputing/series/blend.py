@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ Bool = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
 # Known cells that a trial is made with at most, and sensors and days that it keeps at least.
-MOST_CELLS = 40_000
+MOST_CELLS = 60_000
 FEWEST_SENSORS, FEWEST_DAYS = 20, 28
+# Trials of a small table at most, and sweeps of a fit in one.
+MOST_TRIALS, TRIAL_SWEEPS = 2, 30
 # Known cells without which gaps say nothing.
 LEAST_CELLS = 400
 
@@ -133,19 +135,13 @@ def fill_series(
 
 
 def weigh(table: Table) -> Blend:
-    """Leave gaps out and see how each way fills them."""
+    """Leave gaps out and see how each way fills them; of small tables, several times."""
     rng = np.random.default_rng([int(table.parameters.get("random_state") or 0), 7])
-    part = _part(table, rng)
-    missing = np.isnan(part.values)
-    none = np.zeros(len(missing), dtype=np.intp)
-    day, step = (part.days.day, part.days.step) if part.days is not None else (none, none)
-    hidden = gaps_elsewhere(missing, day, step, rng)
-    rows, cols = np.nonzero(hidden)
-    truth = part.values[rows, cols]
-    less = replace(part, values=np.where(hidden, np.nan, part.values))
-    names = [name for name in WAYS if name != "days side by side" or part.days is not None]
-    found = [_whole(WAYS[name](less, rows, cols)) for name in names]
-    kind = kinds(np.isnan(less.values))[rows, cols]
+    known = int((~np.isnan(table.values)).sum())
+    trials = [_trial(table, rng) for _ in range(min(-(-MOST_CELLS // known), MOST_TRIALS))]
+    names = [name for name in WAYS if all(name in trial.found for trial in trials)]
+    kind, truth = (np.concatenate(parts) for parts in zip(*(t[:2] for t in trials), strict=True))
+    found = [_joined([trial.found[name] for trial in trials]) for name in names]
     errors = np.stack([cells.mean - truth for cells in found], axis=1)
     chosen = needed(errors, kind)
     names, found = [names[k] for k in chosen], [found[k] for k in chosen]
@@ -153,6 +149,34 @@ def weigh(table: Table) -> Blend:
     plain = Blend(tuple(names), weights, spreads, {-1: 1.0})
     mean, std = plain.combine(found, kind)
     return replace(plain, widths=widths_of((mean - truth) / std, kind))
+
+
+class _Trial(NamedTuple):
+    """Kinds and values of cells that were left out, and what each way says of them."""
+
+    kind: Index
+    truth: Array
+    found: dict[str, Cells]
+
+
+def _trial(table: Table, rng: np.random.Generator) -> _Trial:
+    part = _part(table, rng)
+    missing = np.isnan(part.values)
+    none = np.zeros(len(missing), dtype=np.intp)
+    day, step = (part.days.day, part.days.step) if part.days is not None else (none, none)
+    hidden = gaps_elsewhere(missing, day, step, rng)
+    rows, cols = np.nonzero(hidden)
+    sweeps = min(TRIAL_SWEEPS, int(part.parameters.get("max_sweeps", TRIAL_SWEEPS)))
+    short = part.parameters | {"max_sweeps": sweeps}
+    less = replace(part, values=np.where(hidden, np.nan, part.values), parameters=short)
+    names = [name for name in WAYS if name != "days side by side" or part.days is not None]
+    found = {name: _whole(WAYS[name](less, rows, cols)) for name in names}
+    return _Trial(kinds(np.isnan(less.values))[rows, cols], part.values[rows, cols], found)
+
+
+def _joined(parts: list[Cells]) -> Cells:
+    mean, variance = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    return Cells(mean, variance, None)
 
 
 def _fill(table: Table, blend: Blend, rows: Index, cols: Index) -> tuple[Blend, list[Cells]]:

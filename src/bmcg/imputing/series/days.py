@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...graphs.build import symmetric_graph
 from ...graphs.times import DAY
 
 Index = NDArray[np.intp]
@@ -27,12 +29,27 @@ class Days:
     day, step : ndarray of intp, shape (n_times,)
         Number of the day, without gaps, and of the time of the day among those that occur.
     n_days, n_steps : int
+    dates : ndarray of int64, shape (n_days,)
+        Which day of the calendar each is.
     """
 
     day: Index
     step: Index
     n_days: int
     n_steps: int
+    dates: NDArray[np.int64]
+
+    def graphs(self) -> dict[str, sp.csr_array]:
+        """Days joined with the day before and with the same weekday before, where they are."""
+        found = {}
+        for name, lag in (("the day before", 1), ("the week before", 7)):
+            after = np.searchsorted(self.dates, self.dates + lag)
+            there = after < self.n_days
+            there[there] = self.dates[after[there]] == self.dates[there] + lag
+            ends = np.flatnonzero(there), after[there]
+            if len(ends[0]):
+                found[name] = symmetric_graph(self.n_days, *ends, np.ones(len(ends[0])))
+        return found
 
 
 def find_days(times: NDArray[Any]) -> Days | None:
@@ -58,4 +75,5 @@ def find_days(times: NDArray[Any]) -> Days | None:
         return None
     if len(slot) < FULLEST * n_days * n_steps:
         return None
-    return Days(day[1].astype(np.intp), step[1].astype(np.intp), n_days, n_steps)
+    places = day[1].astype(np.intp), step[1].astype(np.intp)
+    return Days(*places, n_days, n_steps, day[0])

@@ -68,7 +68,10 @@ def with_local(table: Table, rows: Index, cols: Index) -> Cells:
 
 
 def folded(table: Table, rows: Index, cols: Index) -> Cells:
-    """A row of each sensor and step of the day, in chains along the day; a column of each day."""
+    """A row of each sensor and step of the day, in chains along the day; a column of each day.
+
+    Days are tied to the day and to the week before, as far as the fit says.
+    """
     days = table.days
     assert days is not None
     i, j = np.nonzero(~np.isnan(table.values))
@@ -79,7 +82,8 @@ def folded(table: Table, rows: Index, cols: Index) -> Cells:
     seen = Observations.from_triples(
         nodes[j, days.step[i]], days.day[i], table.values[i, j], (nodes.size, days.n_days)
     )
-    model = BMCG(**{**QUICK, **table.parameters}).fit(seen, row_graph=graph)
+    model = BMCG(**{**QUICK, **table.parameters})
+    model.fit(seen, row_graph=graph, col_graph=days.graphs() or None)
     found = model.predictive(nodes[cols, days.step[rows]], days.day[rows])
     return Cells(found.mean, found.variance, model)
 
