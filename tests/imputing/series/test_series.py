@@ -107,7 +107,7 @@ def test_sensors_of_one_kind_share_a_unit_and_degrees_and_pascals_do_not():
     assert share_a_unit(1e6 * degrees) == share_a_unit(degrees)
 
 
-def drifting(seed=0, n_days=12, n=6):
+def drifting(seed=0, n_days=12, n=10):
     """A daily pattern, and a drift of each sensor's own."""
     rng = np.random.default_rng(seed)
     t = np.arange(24 * n_days)
@@ -121,7 +121,7 @@ def drifting(seed=0, n_days=12, n=6):
 
 
 def test_series_are_filled_better_than_along_lines_and_bands_hold():
-    X, lost = drifting()
+    X, lost = drifting(seed=2, n_days=10)
     filled, blend = fill_series(
         np.where(lost, np.nan, X), hours(len(X)), random_state=0, n_jobs=1, max_sweeps=15
     )

@@ -140,22 +140,31 @@ def weigh(table: Table) -> Blend:
     known = int((~np.isnan(table.values)).sum())
     trials = [_trial(table, rng) for _ in range(min(-(-MOST_CELLS // known), MOST_TRIALS))]
     names = [name for name in WAYS if all(name in trial.found for trial in trials)]
-    kind, truth = (np.concatenate(parts) for parts in zip(*(t[:2] for t in trials), strict=True))
+    kind, truth, odd = (
+        np.concatenate(parts) for parts in zip(*(trial[:3] for trial in trials), strict=True)
+    )
     found = [_joined([trial.found[name] for trial in trials]) for name in names]
     errors = np.stack([cells.mean - truth for cells in found], axis=1)
     chosen = needed(errors, kind)
     names, found = [names[k] for k in chosen], [found[k] for k in chosen]
-    weights, spreads = weights_of(errors[:, chosen], kind)
-    plain = Blend(tuple(names), weights, spreads, {-1: 1.0})
-    mean, std = plain.combine(found, kind)
-    return replace(plain, widths=widths_of((mean - truth) / std, kind))
+    blend = Blend(tuple(names), *weights_of(errors[:, chosen], kind), {-1: 1.0})
+    scores = np.empty(len(truth))
+    for here in (odd, ~odd) if odd.any() and not odd.all() else (np.ones_like(odd),):
+        # Weights that have seen a cell say too little of its error: those of the other half do.
+        rest = ~here if not here.all() else here
+        fitted = weights_of(errors[rest][:, chosen], kind[rest])
+        own = [Cells(cells.mean[here], cells.variance[here], None) for cells in found]
+        mean, std = Blend(tuple(names), *fitted, {-1: 1.0}).combine(own, kind[here])
+        scores[here] = (mean - truth[here]) / std
+    return replace(blend, widths=widths_of(scores, kind))
 
 
 class _Trial(NamedTuple):
-    """Kinds and values of cells that were left out, and what each way says of them."""
+    """Kinds and values of cells that were left out, halves of them by sensor, and what ways say."""
 
     kind: Index
     truth: Array
+    odd: Bool
     found: dict[str, Cells]
 
 
@@ -171,7 +180,8 @@ def _trial(table: Table, rng: np.random.Generator) -> _Trial:
     less = replace(part, values=np.where(hidden, np.nan, part.values), parameters=short)
     names = [name for name in WAYS if name != "days side by side" or part.days is not None]
     found = {name: _whole(WAYS[name](less, rows, cols)) for name in names}
-    return _Trial(kinds(np.isnan(less.values))[rows, cols], part.values[rows, cols], found)
+    kind = kinds(np.isnan(less.values))[rows, cols]
+    return _Trial(kind, part.values[rows, cols], cols % 2 == 1, found)
 
 
 def _joined(parts: list[Cells]) -> Cells:

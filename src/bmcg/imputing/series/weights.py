@@ -110,7 +110,9 @@ def widths_of(scores: Array, kind: Index) -> dict[int, float]:
 
 
 def _width(scores: Array) -> float:
-    return float(np.quantile(np.abs(scores), LEVEL)) / QUANTILE
+    # Of n cells and one more, `LEVEL` are below this quantile.
+    level = min(LEVEL * (1.0 + 1.0 / len(scores)), 1.0)
+    return float(np.quantile(np.abs(scores), level)) / QUANTILE
 
 
 def by_kind(what: dict[int, Any], kind: Index) -> Array:
