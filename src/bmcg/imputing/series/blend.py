@@ -62,8 +62,8 @@ class Blend:
     models: tuple[BMCG, ...] = ()
 
     def __str__(self) -> str:
-        shares = zip(self.names, self.weights[-1], strict=True)
-        return " and ".join(f"{name} ({share:.0%})" for name, share in shares)
+        shares = dict(zip(self.names, self.weights[-1], strict=True))
+        return ", ".join(f"{name} {shares.get(name, 0.0):.0%}" for name in WAYS)
 
     def combine(self, found: list[Cells], kind: Index) -> tuple[Array, Array]:
         """Means and deviations of cells of the given kinds, (n_cells,) each."""
