@@ -225,10 +225,23 @@ def test_what_a_short_chain_is_off_by_is_not_held_against_it():
         np.ones((n, 1, 1), np.float32),
         np.ones(n),
     )
-    fit = SimpleNamespace(draws=draws, scale=2.0)
+    fit = SimpleNamespace(draws=draws, scale=2.0, diagnostics=None)
     at = np.arange(entries), np.zeros(entries, np.intp)
     assert np.isclose(chain_error(fit, *at, 300).mean(), 4.0 / n * 0.9, rtol=0.1)
     assert not chain_error(fit, *at, 30).any()
+
+
+def test_what_few_chains_are_off_by_is_not_held_against_a_fit_of_more():
+    """Chains around means of variance s²: the mean of two has s²/2, that of four s²/4."""
+    rng = np.random.default_rng(0)
+    entries, each = 2000, 15
+    means = np.repeat(rng.normal(size=(2, entries, 1)), each, axis=0)
+    rows = (means + 1e-3 * rng.normal(size=means.shape)).astype(np.float32)
+    draws = Draws(rows, np.ones((2 * each, 1, 1), np.float32), np.ones(2 * each))
+    fit = SimpleNamespace(draws=draws, scale=2.0, diagnostics=SimpleNamespace(burn_in=(9, 9)))
+    at = np.arange(entries), np.zeros(entries, np.intp)
+    assert np.isclose(chain_error(fit, *at, 30, 4).mean(), 4.0 * (1 / 2 - 1 / 4), rtol=0.1)
+    assert not chain_error(fit, *at, 30, 2).any()
 
 
 def test_a_sampled_model_does_without_biases():

@@ -166,8 +166,10 @@ def test_less_is_as_good_unless_more_shows():
     assert not Score((1.3 * noise[:40]) ** 2, False).is_as_good_as(few)
 
 
-@pytest.mark.parametrize(("ones", "folds", "chains"), [(0.5, 1, 1), (0.01, 1, 3), (0.01, 2, 1)])
+@pytest.mark.parametrize(("ones", "folds", "chains"), [(0.5, 1, 2), (0.01, 1, 3), (0.01, 2, 1)])
 def test_few_telling_entries_are_asked_of_several_chains(ones, folds, chains):
     values = (np.random.default_rng(0).random(6000) < ones).astype(float)
     made = [SimpleNamespace(values=values)] * folds
-    assert Judge(made, (), None, None, (), 0).chains == chains
+    assert Judge(made, (), None, None, (), 0, fit_chains=4).chains == chains
+    if ones == 0.5:
+        assert Judge(made, (), None, None, (), 0, fit_chains=1).chains == 1

@@ -16,17 +16,32 @@ Index = NDArray[np.integer[Any]]
 BATCHES = 6
 
 
-def chain_error(fit: Fit, rows: Index, cols: Index, longer: int) -> Array:
-    """How much of the squared errors a chain that keeps more draws would be without.
+def chain_error(fit: Fit, rows: Index, cols: Index, longer: int, chains: int = 1) -> Array:
+    """How much of the squared errors a fit of more draws, or of more chains, would be without.
 
-    The variance of a mean over draws, from the means of parts of the chain, shape (n_left_out,).
+    The variance of a mean over draws, shape (n_left_out,): from the means of chains, where the
+    trial has several and the fit will have more; else from the means of parts of the chain.
+
+    Parameters
+    ----------
+    fit : Fit
+        The trial.
+    rows, cols : ndarray of shape (n_left_out,)
+    longer, chains : int
+        Draws and chains of the fit.
     """
-    draws = fit.draws
-    if draws is None or len(draws) < 2 * BATCHES or longer <= len(draws):
+    draws, made = fit.draws, 1 if fit.diagnostics is None else len(fit.diagnostics.burn_in)
+    if draws is None or len(draws) < 2 * BATCHES:
         return np.zeros(len(rows))
-    means = np.stack([part.moments(rows, cols)[0] for part in draws.parts(BATCHES)])
-    found: Array = means.var(axis=0, ddof=1) / BATCHES
-    return fit.scale**2 * found * (1.0 - len(draws) / longer)
+    if 1 < made < chains:
+        parts, left = made, made / chains
+    elif longer > len(draws):
+        parts, left = BATCHES, len(draws) / longer
+    else:
+        return np.zeros(len(rows))
+    means = np.stack([part.moments(rows, cols)[0] for part in draws.parts(parts)])
+    found: Array = means.var(axis=0, ddof=1) / parts
+    return fit.scale**2 * found * (1.0 - left)
 
 
 def believable(less: Array, loss: Array) -> Array:

@@ -20,7 +20,7 @@ from .design import entry_moments
 from .fit import Fit, Progress, Settings, Start
 from .forgiven import believable, chain_error
 from .form import Form, Sides
-from .sampled import run_sampled
+from .sampled import chains_of, run_sampled
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -231,8 +231,8 @@ class Judge:
     unseen : tuple of ndarray of bool
         Rows and columns without any entry, of shapes (m,) and (n,).
     n_entries : int
-    draws : int
-        That the fit will keep, if it samples.
+    draws, fit_chains : int
+        That the fit will keep, if it samples, and how many chains it will have.
     analyses : Analyses
     sweeps : int
         Made so far.
@@ -251,6 +251,7 @@ class Judge:
     unseen: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     n_entries: int
     draws: int = 0
+    fit_chains: int = 1
     analyses: Analyses = field(default_factory=Analyses)
     sweeps: int = 0
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
@@ -272,7 +273,8 @@ class Judge:
         views = observations.by_row, observations.by_col
         rows, cols = (np.diff(view.indptr) == 0 for view in views)
         folds, n = make_folds(observations, settings.seed), len(observations)
-        return cls(folds, sides, backend, show, (rows, cols), n, settings.draws, **rest)
+        many = settings.draws, settings.chains or chains_of(settings, n)
+        return cls(folds, sides, backend, show, (rows, cols), n, *many, **rest)
 
     def start(self, observations: Observations, settings: Settings) -> Start | None:
         """Where a variational fit of all entries may start: where that of nearly all ended.
@@ -289,14 +291,15 @@ class Judge:
 
     @property
     def chains(self) -> int:
-        """That a trial has: one where much is left out, or in parts; else several.
+        """That a trial has: one where parts are left out in turn; else several, if the fit has.
 
         Of few entries chains find different explanations, and a verdict must not rest on the luck
-        of one. Entries of the commonest value, as zeros among few ones, hardly count.
+        of one. Entries of the commonest value, as zeros among few ones, hardly count. Two of many
+        entries tell what a fit of more will gain by their mean.
         """
         values = np.concatenate([fold.values for fold in self.folds] or [np.empty(0)])
-        if len(values) - _commonest(values) >= ENOUGH:
-            return 1
+        if len(self.folds) == 1 and len(values) - _commonest(values) >= ENOUGH:
+            return min(2, self.fit_chains)
         return max(1, TRIAL_CHAINS // max(len(self.folds), 1))
 
     def scored(self, choice: Choice, name: str) -> Choice:
@@ -316,7 +319,7 @@ class Judge:
                 limits.append((float(kept.min()), float(kept.max())))
             less = np.zeros(len(fold.values))
             if likelihood.is_plain:
-                less = chain_error(fit, fold.rows, fold.cols, self.draws)
+                less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
             for part, limit in zip(found, limits, strict=False):
                 loss = losses(fit, fold, likelihood, limit)
                 part.append(loss - believable(less, loss))
