@@ -298,11 +298,13 @@ def test_a_chain_may_have_more_components_before_a_close_race_is_decided(more, f
 def test_features_that_beat_a_chain_without_them_are_not_asked_again():
     far, near = np.full(50, 2.0), np.tile([0.0, 2.1], 25)
     drawn = Choice(Form(features=(False, False)), Settings(draws=3), Score(far, False))
-    for losses, answered in ((np.ones(50), ("features",)), (near + 0.9, ())):
+    for losses, answered in ((np.ones(50), ("start", "features")), (near + 0.9, ("start",))):
         rival = Choice(Form(), Settings(), Score(losses, False))
         assert _after(rival, drawn).answered == answered
     bare = replace(drawn, form=Form())
-    assert _after(Choice(Form(), Settings(), Score(np.ones(50), False)), bare).answered == ()
+    assert _after(Choice(Form(), Settings(), Score(np.ones(50), False)), bare).answered == (
+        "start",
+    )
 
 
 def test_several_chains_are_averaged_and_their_components_are_not():
