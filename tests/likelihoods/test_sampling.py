@@ -41,6 +41,19 @@ def test_scale_and_freedom_of_student_noise_are_found_by_sampling():
     assert np.mean([noise.own["freedom"] for noise in kept]) == pytest.approx(5.0, rel=0.2)
 
 
+def test_the_share_of_gross_errors_and_their_size_are_found_by_sampling():
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=(60, 50))
+    values = values_of("student", y, rng, size=0.5, freedom=8.0)
+    wrong = rng.random(y.shape) < 0.1
+    values[wrong] = (y + 6.0 * rng.normal(size=y.shape))[wrong]
+    kept = chain("student", entries_of(values), y.ravel(), 50)
+    assert np.mean([noise.tau**-0.5 for noise in kept]) == pytest.approx(0.5, rel=0.06)
+    assert np.mean([noise.own["gross"] for noise in kept]) == pytest.approx(0.1, rel=0.15)
+    sizes = [np.sqrt(noise.own["far"] / noise.tau) for noise in kept]
+    assert np.mean(sizes) == pytest.approx(6.0, rel=0.1)
+
+
 def test_noise_of_rows_is_found_by_sampling():
     rng = np.random.default_rng(1)
     y, sizes = rng.normal(size=(40, 60)), np.exp(rng.normal(-1.0, 0.5, size=40))

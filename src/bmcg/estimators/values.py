@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..caller import user_level
 from ..checks import check_choice, is_auto
 from ..likelihoods import LIKELIHOODS, Likelihood, Uneven, WeakZero, likelihood_of
+from ..likelihoods.exposed import Exposed
 from ..observations import Observations
 
 Array = NDArray[np.float64]
@@ -53,11 +54,13 @@ def chosen_likelihood(likelihood: str, noise: str, observations: Observations) -
 
 
 def device_for(device: str, likelihood: Likelihood) -> str:
-    """Where a fit runs; sums over the noise of a row or column are the host's."""
-    if not isinstance(likelihood, (Uneven, WeakZero)):
+    """Where a fit runs; what rows and columns have each of their own is the host's."""
+    exposed = isinstance(likelihood, Exposed) and bool(likelihood.exposures)
+    if not (exposed or isinstance(likelihood, (Uneven, WeakZero))):
         return device
     if device not in ("auto", "cpu"):
         what = "weak zeros" if isinstance(likelihood, WeakZero) else "noise of rows or columns"
+        what = "exposures" if exposed else what
         raise ValueError(
             f'device={device!r} knows no {what}: such a fit runs on the processor, device="cpu" '
             'or "auto"'

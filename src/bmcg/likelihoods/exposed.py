@@ -38,6 +38,8 @@ class Exposed(Linked):
 
     def start(self, entries: SparseRows, n_cols: int) -> Noise:
         """Own parameters of entries that are all alike, for what each was exposed to."""
+        if not self.exposures:
+            return super().start(entries, n_cols)
         own = {**self.start_own(entries.values), **self.exposures}
         shift = self.shift(own, entries.owners, entries.indices)
         level = own["intercept"] - np.log(np.mean(np.exp(shift)))
@@ -47,12 +49,12 @@ class Exposed(Linked):
         """ln e_i + ln f_j of paired positions, shape (n_pairs,); zero where none are given."""
         return _part(own, ROWS, rows) + _part(own, COLS, cols)
 
-    def at_entries(self, own: Own, match: Match) -> Array:
-        """c + ln e_i + ln f_j of the observed entries; c alone, shape (), without exposures."""
+    def at_entries(self, own: Own, match: Match) -> Array | float:
+        """c + ln e_i + ln f_j of the observed entries; a number without exposures."""
         if ROWS not in own and COLS not in own:
-            return np.asarray(own["intercept"])
+            return float(own["intercept"])
         entries = match.entries
-        return own["intercept"] + self.shift(own, entries.owners, entries.indices)
+        return float(own["intercept"]) + self.shift(own, entries.owners, entries.indices)
 
     def newcomers(self, noise: Noise, n: int) -> Noise:
         """New rows are told theirs, or were exposed to one unit each."""

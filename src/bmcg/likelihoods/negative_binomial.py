@@ -66,7 +66,7 @@ class NegativeBinomial(Exposed):
         c, own = self.at_entries(noise.own, match), noise.own
         return self._bound(match, c, float(own["size"]), float(own["caution"]))
 
-    def _bound(self, match: Match, intercept: Array, r: float, caution: float) -> float:
+    def _bound(self, match: Match, intercept: Array | float, r: float, caution: float) -> float:
         psi = match.mean + (intercept - log(r))
         part = expected_softplus(psi, match.variance, caution)
         fit = match.values * psi - (match.values + r) * part
@@ -107,7 +107,7 @@ class NegativeBinomial(Exposed):
         fit -= (match.values + r) * log_cosh(np.abs(psi))
         return float(fit.sum()) + _constants(match.values, r)
 
-    def _start(self, noise: Noise | Drawn, match: Match) -> tuple[Array, float]:
+    def _start(self, noise: Noise | Drawn, match: Match) -> tuple[Array | float, float]:
         """c − ln r, with exposures, and r."""
         r = float(noise.own["size"])
         return self.at_entries(noise.own, match) - log(r), r

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 # Places of a Gaussian at which a function is averaged over it, and their weights.
 NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 SHARES = _WEIGHTS / _WEIGHTS.sum()
+# Of an interval whose end is looked for.
+HALVINGS = 50
 
 
 class Distribution(Protocol):
@@ -57,18 +59,24 @@ def around(mean: Array, variance: Array) -> Array:
 
 @dataclass(frozen=True)
 class Heavy:
-    """Student's t.
+    """Student's t, and a share of gross errors beside it.
 
     Attributes
     ----------
     location, scale : ndarray of shape (n,)
     freedom : float
         Above two.
+    share : float
+        Of gross errors.
+    wide : ndarray of shape (n,) or float
+        Their standard deviations.
     """
 
     location: Array
     scale: Array
     freedom: float
+    share: float = 0.0
+    wide: Array | float = 1.0
 
     @property
     def mean(self) -> Array:
@@ -78,7 +86,8 @@ class Heavy:
     @property
     def variance(self) -> Array:
         """Variances, shape (n,)."""
-        return self.scale**2 * self.freedom / (self.freedom - 2.0)
+        usual = self.scale**2 * self.freedom / (self.freedom - 2.0)
+        return (1.0 - self.share) * usual + self.share * self.wide**2
 
     @property
     def std(self) -> Array:
@@ -88,17 +97,32 @@ class Heavy:
     def interval(self, level: float) -> tuple[Array, Array]:
         """Central intervals of the given probability, (n,) each."""
         check_level(level)
-        width = float(scipy.special.stdtrit(self.freedom, 0.5 + level / 2)) * self.scale
-        return self.location - width, self.location + width
+        low = float(scipy.special.stdtrit(self.freedom, 0.5 + level / 2)) * self.scale
+        if self.share > 0.0:
+            # Between those of either part alone, halved until nothing is left to see.
+            wide = np.maximum(low, float(scipy.special.ndtri(0.5 + level / 2)) * self.wide)
+            low = np.minimum(low, wide)
+            for _ in range(HALVINGS):
+                middle = 0.5 * (low + wide)
+                short = self._below(middle) < 0.5 + level / 2
+                low, wide = np.where(short, middle, low), np.where(short, wide, middle)
+        return self.location - low, self.location + low
 
     def log_density(self, values: ArrayLike) -> Array:
         """Log density at some values, shape (n,)."""
-        return scipy.stats.t.logpdf(values, self.freedom, self.location, self.scale)
+        found = scipy.stats.t.logpdf(values, self.freedom, self.location, self.scale)
+        if self.share == 0.0:
+            return found
+        wrong = scipy.stats.norm.logpdf(values, self.location, self.wide)
+        return np.logaddexp(np.log1p(-self.share) + found, np.log(self.share) + wrong)
 
     def pit(self, values: ArrayLike, seed: int = 0) -> Array:
         """Probability below each value, shape (n,)."""
-        z = (np.asarray(values, dtype=np.float64) - self.location) / self.scale
-        return scipy.special.stdtr(self.freedom, z)
+        return self._below(np.asarray(values, dtype=np.float64) - self.location)
+
+    def _below(self, gap: Array) -> Array:
+        usual = scipy.special.stdtr(self.freedom, gap / self.scale)
+        return (1.0 - self.share) * usual + self.share * scipy.special.ndtr(gap / self.wide)
 
 
 @dataclass(frozen=True)

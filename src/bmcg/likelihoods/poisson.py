@@ -74,7 +74,7 @@ class Poisson(Exposed):
         squares = float(((seen.targets - match.mean) ** 2).sum())
         draw = float(rng.standard_gamma(self.a0 + 0.5 * len(match.values)))
         total = max(float(match.values.sum()), 0.5)
-        c = self.at_entries(noise.own, match) - noise.own["intercept"]
+        c = self.at_entries(noise.own, match) - float(noise.own["intercept"])
         rate = float(rng.standard_gamma(total)) / float(np.exp(c + seen.targets).sum())
         own = {**noise.own, "intercept": np.log(np.asarray(rate))}
         return Drawn(draw / (self.b0 + 0.5 * squares), own)
