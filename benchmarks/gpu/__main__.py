@@ -7,6 +7,8 @@ sets      the four rating sets on both back ends, from a file that `pack` made
 graphs    1e8 with 10 neighbours on both sides
 als       1e8, plain PyTorch
 host      1e8, a few draws of the Numba back end on all cores
+core      1e7, the same on one of them
+bandwidth copies within the GPU, to it and from it
 profile   where fits of both sizes spend their time
 page      docs/results/gpu.md from the lines beside it
 pack      write the rating sets to one file, where their data are
@@ -60,7 +62,7 @@ def ratings(options: argparse.Namespace) -> dict[str, Any]:
 
     held = read(options.sets, "movielens-1m")
     out: dict[str, Any] = {}
-    for rank, sweeps in ((16, 100), (16, 240), (32, 100), (32, 160), (32, 240)):
+    for rank, sweeps in ((16, 100), (16, 180), (16, 240), (32, 100), (32, 160), (32, 240)):
         given = SAMPLED | {"rank": rank, "max_sweeps": sweeps, "n_draws": sweeps}
         given |= {"value_range": (1.0, 5.0), "device": options.device}
         for which in ("first", "again"):
@@ -143,7 +145,25 @@ def host(options: argparse.Namespace) -> dict[str, Any]:
     from .fits import timed_fit
 
     given = SAMPLED | {"max_sweeps": 2, "n_draws": 1, "device": "cpu"}
-    return timed_fit(power_law(*SIZES["1e8"]), save=False, burn_in=2, **given)
+    X = power_law(*SIZES["1e8"])
+    return timed_fit(X, save=False, burn_in=2, **given) | {"entries": X.nnz}
+
+
+def core(options: argparse.Namespace) -> dict[str, Any]:
+    """One core."""
+    from .data import power_law
+    from .fits import timed_fit
+
+    given = SAMPLED | {"max_sweeps": 2, "n_draws": 1, "device": "cpu", "n_jobs": 1}
+    X = power_law(10**7, 48_000, 18_000)
+    return timed_fit(X, save=False, burn_in=2, **given) | {"entries": X.nnz}
+
+
+def bandwidth(options: argparse.Namespace) -> dict[str, Any]:
+    """Of this machine."""
+    from .scale import bandwidths
+
+    return dict(bandwidths())
 
 
 def profile(options: argparse.Namespace) -> dict[str, Any]:
@@ -185,6 +205,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "graphs": graphs,
     "als": als,
     "host": host,
+    "core": core,
+    "bandwidth": bandwidth,
     "profile": profile,
     "page": page,
     "pack": pack,

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .scale import IN_ONE, NETWORK, NVLINK, K, table
+
 HEAD = """# On a GPU
 
 One NVIDIA H200 with 16 cores beside it, PyTorch 2.11, Triton 3.6. Lines are recorded by
@@ -64,11 +66,17 @@ def _beside(found: dict[str, dict[str, Any]]) -> str:
 def _ratings(found: dict[str, dict[str, Any]]) -> str:
     rows = [
         (name.removesuffix(", again"), f"{one['rmse']:.4f}", f"{one['whole']:.2f} s",
-         f"{1e3 * one['seconds_a_sweep']:.1f} ms")
+         f"{1e3 * one['seconds_a_sweep']:.1f} ms", f"{one['rmse_rating']:.4f}")
         for name, one in found.get("ratings", {}).items()
         if name.endswith("again")
     ]  # fmt: skip
-    return _table(("MovieLens 1M, sampled", "test RMSE", "whole fit", "a sweep"), rows)
+    head = ("MovieLens 1M, sampled", "test RMSE", "whole fit", "a sweep", "RMSE, noise in range")
+    words = (
+        "Errors are those of the expected entry, held to 1 to 5, "
+        "`predict(..., include_noise=False)`; last, those\nof an expected rating, whose noise is "
+        "held to that range too, as `predict` has it.\n\n"
+    )
+    return words + _table(head, rows)
 
 
 def _same(found: dict[str, dict[str, Any]]) -> str:
@@ -91,11 +99,52 @@ def _same(found: dict[str, dict[str, Any]]) -> str:
     return out
 
 
+def _sizes(found: dict[str, dict[str, Any]]) -> str:
+    rows = table(found)
+    if not rows:
+        return ""
+    speeds = [f"{found['bandwidth'][name] / 1e9:.0f}" for name in ("within", "to", "from")]
+    words = (
+        f"Copies of 2 GiB: {speeds[0]} GB/s within the GPU, read and written, {speeds[1]} to it "
+        f"and {speeds[2]} from it.\nA draw with {K - 1} components and biases of 1e9 entries "
+        "(2,000,000 × 200,000) and of 1e11 (20,000,000 × 2,000,000),\nand what holds it: measured, "
+        "or computed (`benchmarks/gpu/scale.py`) from the times and bandwidths above, with\n"
+        f"{NVLINK / 1e9:.0f} GB/s between up to {IN_ONE} GPUs and {NETWORK / 1e9:.0f} between "
+        "machines, which are the makers' and were not measured. Entries\nthat do not fit pass "
+        "through from the host in every draw.\n\n"
+    )
+    return words + _table(("on", "1e9: draw, memory", "1e11: draw, memory", "how"), rows)
+
+
+def _many(path: Path) -> str:
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = [line for line in lines if line["device"] == "cuda"]
+    rows = []
+    for line in lines:
+        cells = [f"{line['processes']}", f"{max(line['entry_bytes']) / 1e6:.0f} MB"]
+        for kind in ("row", "sampled"):
+            one, first = line[kind], lines[0][kind]
+            pairs = zip(one["trace"], first["trace"], strict=True)
+            gap = max(abs(a / b - 1) for a, b in pairs)
+            cells += [f"{1e3 * one['a_sweep']:.1f} ms", f"{one['sent'] / 1e6:.0f} MB", f"{gap:.0e}"]
+        rows.append(tuple(cells))
+    head = ("processes", "entries, most", "`row` sweep", "sent", "gap", "draw", "sent", "gap")
+    words = (
+        "4e6 entries of 20,000 × 4,000 by `torchrun --nproc-per-node N -m benchmarks.gpu.many "
+        "--entries 4e6 --device cuda`:\none process speaks through NCCL; two that share this one "
+        "GPU, which NCCL does not do, through gloo, and are\nslower. A gap is the largest of the "
+        "bound, or of the log density, to the first line.\n\n"
+    )
+    return words + _table(head, rows) if rows else ""
+
+
 def page(path: Path) -> str:
     """The page."""
     found = records(path)
     parts = [HEAD, "## Large data\n", _large(found), _beside(found), "## Ratings\n"]
     parts += [_ratings(found), "## The same as on the host\n", _same(found)]
+    parts += ["## Processes\n", _many(path.with_name("many.jsonl"))]
+    parts += ["## Sizes\n", _sizes(found)]
     return "\n".join(parts).rstrip() + "\n"
 
 

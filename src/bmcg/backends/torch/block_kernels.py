@@ -155,7 +155,12 @@ def draw(
     KM: tl.constexpr,
     B: tl.constexpr,
 ):
-    """P⁻¹ τh + L⁻ᵀ z with P = τG + own Λ = L Lᵀ: a block in registers, a last row beside it."""
+    """P⁻¹ τh + L⁻ᵀ z with P = τG + own Λ = L Lᵀ, by elimination from all other rows at once.
+
+    When unknown j has its turn its row reads d x_j + Σ_{k>j} a_k x_k = h + √d z_j, of which rows
+    below see h alone, as in L y = h, and rows above all of it, as in Lᵀ x = y + z. So nothing is
+    left to substitute back, and no factor is kept.
+    """
     i = tl.program_id(0).to(tl.int64)
     k = tl.arange(0, KM)
     r = k[:, None]
@@ -170,34 +175,37 @@ def draw(
     A += tl.where(r == c, scale[:, None], 0.0)
     y = tau * tl.load(H + i * h_stride + k, mask=k < M, other=0.0)
     z = tl.load(Z + i * K + k, mask=k < M, other=0.0)
+    pivots = tl.zeros((KM,), tl.float32)
     edge = G + i * g_stride + M * (M + 1) // 2
     b = tl.zeros((KM,), tl.float32)
+    corner = 1.0
+    last = 0.0
     if B:
         b += tau * tl.load(edge + k, mask=k < M, other=0.0)
+        corner = tau * tl.load(edge + M) + o * tl.load(lam + M)
+        last = tau * tl.load(H + i * h_stride + M)
     for j in range(KM):
+        here = k == j
         down = tl.sum(tl.where(c == j, A, 0.0), 1)
-        across = tl.sum(tl.where(r == j, A, 0.0), 0)
-        inverse = 1.0 / tl.sqrt(tl.sum(tl.where(k == j, down, 0.0), 0))
-        down = down * inverse
-        across = tl.where(k > j, across * inverse, 0.0)
-        below = tl.where(k > j, down, 0.0)
-        A = tl.where((c == j) & (r >= j), down[:, None], A - below[:, None] * across[None, :])
-        first = tl.sum(tl.where(k == j, y, 0.0), 0) * inverse
-        y = tl.where(k == j, first, y - below * first)
+        d = tl.sum(tl.where(here, down, 0.0), 0)
+        inverse = 1.0 / d
+        share = tl.where(here, 0.0, down * inverse)
+        # Below j the block is symmetric: what is left of row j is its column.
+        A -= share[:, None] * tl.where(k > j, down, 0.0)[None, :]
+        h = tl.sum(tl.where(here, y, 0.0), 0)
+        noise = tl.sqrt(d) * tl.sum(tl.where(here, z, 0.0), 0)
+        y = tl.where(here, h + noise, y - share * tl.where(k < j, h + noise, h))
+        pivots = tl.where(here, d, pivots)
         if B:
-            side = tl.sum(tl.where(k == j, b, 0.0), 0) * inverse
-            b = tl.where(k == j, side, b - below * side)
+            side = tl.sum(tl.where(here, b, 0.0), 0)
+            b -= share * side
+            corner -= side * side * inverse
+            last -= side * h * inverse
+    # NaN throughout where any pivot is not positive.
+    y += tl.sum(tl.where(pivots > 0.0, 0.0, float("nan")), 0)
     if B:
-        pivot = tau * tl.load(edge + M) + o * tl.load(lam + M) - tl.sum(b * b, 0)
-        pivot = tl.sqrt(pivot)
-        last = (tau * tl.load(H + i * h_stride + M) - tl.sum(b * y, 0)) / pivot
-        last = (last + tl.load(Z + i * K + M)) / pivot
-        tl.store(out + i * K + M, last)
-        y = y - b * last
-    y = y + z
-    for back in range(KM):
-        j = KM - 1 - back
-        across = tl.sum(tl.where(r == j, A, 0.0), 0)
-        found = tl.sum(tl.where(k == j, y, 0.0), 0) / tl.sum(tl.where(k == j, across, 0.0), 0)
-        y = tl.where(k == j, found, tl.where(k < j, y - across * found, y))
-    tl.store(out + i * K + k, y, mask=k < M)
+        y += tl.where(corner > 0.0, 0.0, float("nan"))
+        last = (last + tl.sqrt(corner) * tl.load(Z + i * K + M)) / corner
+        tl.store(out + i * K + M, last + 0.0 * tl.sum(y, 0))
+        y -= b * last
+    tl.store(out + i * K + k, y / pivots, mask=k < M)
