@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .design import entry_moments
 from .fit import Fit, Progress, Settings, Start
 from .forgiven import believable, chain_error
 from .form import Form, Sides
+from .hopeless import Hopeless
 from .sampled import chains_of, run_sampled
 from .side import Strengths
 from .variational import run
@@ -109,6 +111,15 @@ def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Arra
     if likelihood.is_plain:
         return (fold.values - found.mean) ** 2
     return -found.log_density(fold.values)
+
+
+def _ways(fold: Fold, settings: Settings, fit: Fit) -> list[Array]:
+    """What a fit loses as it is, and within the range of the kept values if that is a question."""
+    likelihood, kept = settings.prior.likelihood, fold.kept.values
+    limits = [NO_LIMITS if settings.limits is None else settings.limits]
+    if settings.limits is None and likelihood.is_plain:
+        limits.append((float(kept.min()), float(kept.max())))
+    return [losses(fit, fold, likelihood, limit) for limit in limits]
 
 
 class Score(NamedTuple):
@@ -312,18 +323,17 @@ class Judge:
         likelihood = settings.prior.likelihood
         for number, fold in enumerate(self.folds, 1):
             of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
-            about = f"{self.asking}{name}{of}"
-            fit, kept = self._fit(fold, form, settings, about), fold.kept.values
-            limits = [NO_LIMITS if settings.limits is None else settings.limits]
-            if settings.limits is None and likelihood.is_plain:
-                limits.append((float(kept.min()), float(kept.max())))
+            about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings)
+            fit = self._fit(
+                fold, form, settings, about, Hopeless(ways, partial(self._is_lost, found))
+            )
             less = np.zeros(len(fold.values))
             if likelihood.is_plain:
                 less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
-            for part, limit in zip(found, limits, strict=False):
-                loss = losses(fit, fold, likelihood, limit)
-                part.append(loss - believable(less, loss))
-            if self._is_lost([np.concatenate(part) for part in found if part]):
+            lost = self._is_lost(found, now := [one - believable(less, one) for one in ways(fit)])
+            for part, loss in zip(found, now, strict=False):
+                part.append(loss)
+            if lost:
                 break
         scores = [
             Score(np.concatenate(part), clipped, likelihood.is_plain)
@@ -332,19 +342,22 @@ class Judge:
         ]
         return min(scores, key=lambda score: score.error)
 
-    def _is_lost(self, found: list[Array]) -> bool:
-        """Whether losses on the first folds, within the range or not, leave no hope."""
+    def _is_lost(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
+        """Whether losses on the folds so far, within the range or not, leave no hope."""
         if self.standing is None:
             return False
-        bar = self.standing.first(len(found[0]))
-        return all(Score(losses, False).trails(bar) for losses in found)
+        whole = [np.concatenate((*part, one)) for part, one in zip(found, now, strict=False)]
+        bar = self.standing.first(len(whole[0]))
+        return all(Score(losses, False).trails(bar) for losses in whole)
 
-    def _fit(self, fold: Fold, form: Form, settings: Settings, name: str) -> Fit:
+    def _fit(
+        self, fold: Fold, form: Form, settings: Settings, name: str, hopeless: Hopeless
+    ) -> Fit:
         sides = form.of((self.sides[0].of(fold.kept), self.sides[1].of(fold.kept)))
 
         def after(sweep: Progress) -> bool:
             self.show(sweep, f"{name}: ")
-            return False
+            return not settings.draws and self.standing is not None and hopeless(sweep)
 
         options: dict[str, Any] = {
             "backend": self.backend,
