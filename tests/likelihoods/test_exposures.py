@@ -137,6 +137,22 @@ def test_newcomers_bring_their_exposures(tmp_path):
             fitted.fold_in(newcomers)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("posterior", ["row", "sampled"])
+def test_an_update_keeps_exposures_and_adds_no_rows_without_one(posterior, tmp_path):
+    X, seen, e, f = exposed_counts(3, 20, 15)
+    fitted = model("poisson", posterior).fit(seen, row_exposure=e, col_exposure=f)
+    fitted.save(tmp_path / "m")
+    i, j = np.nonzero(np.isnan(seen))
+    more = np.full(X.shape, np.nan)
+    more[i[:5], j[:5]] = X[i[:5], j[:5]]
+    updated = load_model(tmp_path / "m").update(more, observations=seen)
+    np.testing.assert_allclose(updated.fitted_.own["row_exposure"], np.log(e))
+    np.testing.assert_allclose(updated.fitted_.own["col_exposure"], np.log(f))
+    with pytest.raises(ValueError, match="an update adds"):
+        fitted.update(np.vstack((more, X[:1])))
+
+
 def test_exposures_go_by_label_and_what_is_wrong_is_named():
     pd = pytest.importorskip("pandas")
     _, seen, e, f = exposed_counts(2, 6, 5)

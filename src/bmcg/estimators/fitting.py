@@ -39,7 +39,7 @@ from ..observations import Observations
 from ..observations.grouping import grouped_by
 from ..posterior import Posterior
 from ..progress import fit_progress
-from ..serving.exposure import exposure_digests, with_exposures
+from ..serving.exposure import exposed_again, exposure_digests, with_exposures
 from .ending import warn_of_end
 from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
@@ -290,7 +290,7 @@ class FittingModel(CallbackSupport, RecordedModel):
     def _go_on(
         self, observations: Observations, rows: SideInput, cols: SideInput, start: Start
     ) -> None:
-        kind, likelihood = self.posterior_, self.fitted_.likelihood
+        kind, likelihood = self.posterior_, exposed_again(self.fitted_)
         check_known(likelihood, observations)
         if isinstance(likelihood, WeakZero):
             likelihood = likelihood.of_shape(observations.shape)

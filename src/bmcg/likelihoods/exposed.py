@@ -21,6 +21,10 @@ Index = NDArray[np.integer[Any]]
 
 ROWS, COLS = "row_exposure", "col_exposure"
 _TURNED = {ROWS: COLS, COLS: ROWS}
+UNEXPOSED = (
+    "the model was fitted with exposures, which new rows or columns have not been given: pass them "
+    "to fold_in as row_exposure or col_exposure; an update adds no such rows or columns"
+)
 
 
 @dataclass(frozen=True)
@@ -57,24 +61,18 @@ class Exposed(Linked):
         return float(own["intercept"]) + self.shift(own, entries.owners, entries.indices)
 
     def newcomers(self, noise: Noise, n: int) -> Noise:
-        """New rows are told theirs, or were exposed to one unit each."""
+        """New rows with the exposures that they were given."""
         if ROWS not in noise.own:
             return noise
         given = self.exposures.get(ROWS, np.zeros(0))
         if len(given) != n:
-            raise ValueError(
-                "the model was fitted with exposures, which new rows or columns have not been "
-                "given: pass them to fold_in as row_exposure or col_exposure"
-            )
+            raise ValueError(UNEXPOSED)
         return Noise(noise.tau, {**noise.own, ROWS: given})
 
     def joined(self, noise: Noise, n: int) -> Noise:
         """More rows would need exposures."""
         if ROWS in noise.own:
-            raise ValueError(
-                "the model was fitted with exposures, which rows or columns that an update adds "
-                "do not have: use fold_in with row_exposure or col_exposure, or fit again"
-            )
+            raise ValueError(UNEXPOSED)
         return noise
 
 

@@ -47,6 +47,15 @@ def exposure_digests(likelihood: Likelihood) -> dict[str, str]:
     return {name: sha256(part.tobytes()).hexdigest() for name, part in given.items()}
 
 
+def exposed_again(posterior: Posterior) -> Likelihood:
+    """The likelihood of a fit that goes on, with the exposures of the one before."""
+    likelihood = posterior.likelihood
+    if not isinstance(likelihood, Exposed):
+        return likelihood
+    known = {name: posterior.own[name] for name in (ROWS, COLS) if name in posterior.own}
+    return replace(likelihood, exposures=known)
+
+
 def newly_exposed(posterior: Posterior, value: Any, labels: Labels | None, n: int) -> Posterior:
     """The posterior that new rows, with exposures of theirs, can be placed in."""
     likelihood = posterior.likelihood
