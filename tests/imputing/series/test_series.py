@@ -9,7 +9,7 @@ from bmcg.imputing.series import fill_series
 from bmcg.imputing.series.days import find_days
 from bmcg.imputing.series.outages import all_out, gaps_elsewhere, kinds, runs
 from bmcg.imputing.series.units import share_a_unit
-from bmcg.imputing.series.ways import Table, folded
+from bmcg.imputing.series.ways import WAYS, Table, folded
 from bmcg.imputing.series.weights import by_kind, needed, weights_of, widths_of
 
 HOUR = np.timedelta64(1, "h")
@@ -186,3 +186,17 @@ def test_a_day_on_which_all_were_out_is_filled_from_the_days_around_it():
     filled = folded(table, rows, cols).mean
     plain = np.abs(np.nanmean(X.reshape(20, 24, 6), axis=0)[rows % 24, cols] - X[rows, cols]).mean()
     assert np.abs(filled - X[rows, cols]).mean() < 0.6 * plain
+
+
+def test_a_way_whose_fit_breaks_down_is_left_out_and_named(monkeypatch):
+    def broken(*given):
+        raise FloatingPointError("not positive definite")
+
+    for name in ("low rank", "a local term", "days side by side"):
+        monkeypatch.setitem(WAYS, name, broken)
+    X, lost = drifting(n_days=5, n=5)
+    with pytest.warns(UserWarning, match="a local term is left out"):
+        filled, blend = fill_series(np.where(lost, np.nan, X), hours(len(X)), random_state=0)
+    assert blend.names == ("lines",)
+    assert np.isfinite(filled.mean).all()
+    assert (filled.std > 0).all()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from ...caller import user_level
 from ...estimators import BMCG
 from ...estimators.scaling import Scale
 from ..matrix import Filled
@@ -179,7 +180,8 @@ def _trial(table: Table, rng: np.random.Generator) -> _Trial:
     short = part.parameters | {"max_sweeps": sweeps}
     less = replace(part, values=np.where(hidden, np.nan, part.values), parameters=short)
     names = [name for name in WAYS if name != "days side by side" or part.days is not None]
-    found = {name: _whole(WAYS[name](less, rows, cols)) for name in names}
+    tried = {name: _tried(name, less, rows, cols) for name in names}
+    found = {name: _whole(cells) for name, cells in tried.items() if cells is not None}
     kind = kinds(np.isnan(less.values))[rows, cols]
     return _Trial(kind, part.values[rows, cols], cols % 2 == 1, found)
 
@@ -190,18 +192,32 @@ def _joined(parts: list[Cells]) -> Cells:
 
 
 def _fill(table: Table, blend: Blend, rows: Index, cols: Index) -> tuple[Blend, list[Cells]]:
-    """All ways on all cells; an interrupt leaves those that are there."""
-    found: list[Cells] = []
+    """All ways on all cells; an interrupt, or a fit that fails, leaves those that are there."""
+    found: dict[str, Cells] = {}
     for name in blend.names:
-        found.append(WAYS[name](table, rows, cols))
-        model = found[-1].model
-        if model is not None and model.stop_reason_ == "interrupted":
-            break
-    if len(found) < len(blend.names):
-        kept = {kind: _whole_shares(own[: len(found)]) for kind, own in blend.weights.items()}
-        blend = replace(blend, names=blend.names[: len(found)], weights=kept)
-    models = tuple(cells.model for cells in found if cells.model is not None)
-    return replace(blend, models=models), found
+        cells = _tried(name, table, rows, cols)
+        if cells is not None:
+            found[name] = cells
+            if cells.model is not None and cells.model.stop_reason_ == "interrupted":
+                break
+    if not found:
+        found["lines"] = WAYS["lines"](table, rows, cols)
+        blend = replace(blend, names=("lines",), weights={-1: np.ones(1)})
+    there = [k for k, name in enumerate(blend.names) if name in found]
+    kept = {kind: _whole_shares(own[there]) for kind, own in blend.weights.items()}
+    models = tuple(cells.model for cells in found.values() if cells.model is not None)
+    blend = replace(blend, names=tuple(found), weights=kept, models=models)
+    return blend, list(found.values())
+
+
+def _tried(name: str, table: Table, rows: Index, cols: Index) -> Cells | None:
+    """What a way says; None, with a warning, where its arithmetic breaks down."""
+    try:
+        return WAYS[name](table, rows, cols)
+    except (FloatingPointError, np.linalg.LinAlgError) as error:
+        words = f"{name} is left out, because its fit broke down: {error}"
+        warnings.warn(words, UserWarning, stacklevel=user_level())
+        return None
 
 
 def _whole_shares(own: Array) -> Array:
