@@ -47,6 +47,19 @@ class Predicted:
 Method = Callable[[str, Dataset, int, int], Predicted]
 
 
+def held_out(data: Dataset) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """Rows and columns of the held-out entries as a fitted model knows them: by label, if any."""
+    seen = data.observations
+    rows, cols = (
+        at if labels is None else np.asarray(labels.values)[at]
+        for at, labels in (
+            (data.test_rows, seen.row_labels),
+            (data.test_cols, seen.col_labels),
+        )
+    )
+    return rows, cols
+
+
 def ours(given: bool, pattern: bool) -> Method:
     """BMCG by its defaults, without or with what comes with the set, and the pattern."""
 
@@ -64,7 +77,7 @@ def ours(given: bool, pattern: bool) -> Method:
             side[2:] = ["pattern", "pattern"]
         model = BMCG(random_state=seed, n_jobs=threads)
         model.fit(data.observations, *side)
-        at = data.test_rows, data.test_cols
+        at = held_out(data)
         intervals = [model.predict_interval(*at, level=level) for level in LEVELS]
         return Predicted(np.asarray(model.predict(*at)), intervals, int(model.rank_))
 
@@ -92,7 +105,7 @@ def baseline(method: str, **parameters: object) -> Method:
         general = {"random_state": seed, "n_jobs": threads}
         model = kind(**{k: v for k, v in general.items() if k in known}, **parameters)
         model.fit(scaled, *graphs)
-        at = data.test_rows, data.test_cols
+        at = held_out(data)
         if not hasattr(model.fitted_, "variance"):
             return Predicted(level + spread * np.asarray(model.predict(*at)))
         mean, std = (np.asarray(part) for part in model.predict(*at, return_std=True))
