@@ -105,7 +105,8 @@ def baseline(method: str, **parameters: object) -> Method:
         general = {"random_state": seed, "n_jobs": threads}
         model = kind(**{k: v for k, v in general.items() if k in known}, **parameters)
         model.fit(scaled, *graphs)
-        at = held_out(data)
+        # Without labels: by position.
+        at = data.test_rows, data.test_cols
         if not hasattr(model.fitted_, "variance"):
             return Predicted(level + spread * np.asarray(model.predict(*at)))
         mean, std = (np.asarray(part) for part in model.predict(*at, return_std=True))
