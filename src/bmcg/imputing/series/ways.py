@@ -83,7 +83,11 @@ def folded(table: Table, rows: Index, cols: Index) -> Cells:
         nodes[j, days.step[i]], days.day[i], table.values[i, j], (nodes.size, days.n_days)
     )
     model = BMCG(**{**QUICK, **table.parameters})
-    model.fit(seen, row_graph=graph, col_graph=days.graphs() or None)
+    try:
+        model.fit(seen, row_graph=graph, col_graph=days.graphs() or None)
+    except (FloatingPointError, np.linalg.LinAlgError):
+        # Strong links between days can leave a system that rounding makes singular.
+        model.fit(seen, row_graph=graph)
     found = model.predictive(nodes[cols, days.step[rows]], days.day[rows])
     return Cells(found.mean, found.variance, model)
 
