@@ -11,10 +11,12 @@ from bmcg import BMCG, Observations
 from bmcg.backends import NumbaBackend
 from bmcg.estimators.sides import side_spec
 from bmcg.graphs import chain_graph
+from bmcg.inference import folds as parts
 from bmcg.inference import left_out
 from bmcg.inference.fit import Settings
+from bmcg.inference.folds import make_folds
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import Choice, Judge, Score, make_folds, weigh
+from bmcg.inference.left_out import Choice, Judge, Score, weigh
 from bmcg.inference.variational import run
 
 
@@ -32,7 +34,7 @@ def places(rows, cols):
 def test_folds_are_disjoint_and_leave_out_what_they_name():
     data = some_data()
     folds, everything = make_folds(data, 0), places(data.row_indices, data.col_indices)
-    assert len(folds) == left_out.MOST_FOLDS
+    assert len(folds) == parts.MOST_FOLDS
     out = [places(fold.rows, fold.cols) for fold in folds]
     assert sum(map(len, out)) == len(set.union(*out))
     for fold, gone in zip(folds, out, strict=True):
@@ -42,7 +44,7 @@ def test_folds_are_disjoint_and_leave_out_what_they_name():
 
 
 def test_many_entries_are_judged_by_those_of_some_rows(monkeypatch):
-    monkeypatch.setattr(left_out, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(parts, "MOST_ENTRIES", 100)
     (fold, *_) = make_folds(some_data(), 0)
     assert len(fold.kept.values) + len(fold.values) < 150
     assert fold.kept.shape == (30, 20)
@@ -105,7 +107,7 @@ def test_a_fit_of_all_entries_starts_where_that_of_nearly_all_has_ended(monkeypa
     assert (warm.offset, warm.scale) == (cold.offset, cold.scale)
     assert len(warm.trace) < len(cold.trace)
     assert warm.trace[-1] >= cold.trace[-1] - 1e-3 * abs(cold.trace[-1])
-    monkeypatch.setattr(left_out, "MOST_ENTRIES", 100)
+    monkeypatch.setattr(parts, "MOST_ENTRIES", 100)
     some = judge_of(data, settings)
     some.score(Form(), settings, "")
     assert some.start(data, settings) is None
@@ -173,3 +175,21 @@ def test_few_telling_entries_are_asked_of_several_chains(ones, folds, chains):
     assert Judge(made, (), None, None, (), 0, fit_chains=4).chains == chains
     if ones == 0.5:
         assert Judge(made, (), None, None, (), 0, fit_chains=1).chains == 1
+
+
+def test_errors_of_data_without_noise_are_ties():
+    """A hundred-thousandth of the spread is arithmetic: less is as good, and nothing is better."""
+    fold = make_folds(some_data(), 0)[0]
+    small = 1e-5 * fold.kept.values.std()
+    assert fold.nothing > small**2
+    fit = SimpleNamespace(draws=SimpleNamespace(), state=SimpleNamespace(noise=None))
+    fit.offset, fit.scale = 0.0, 1.0
+    found = []
+    for size in (small, 0.3 * small):
+        fit.draws.moments = lambda rows, cols, size=size: (fold.values + size, None)
+        plain = SimpleNamespace(
+            is_plain=True, observed=lambda mean, *rest: SimpleNamespace(mean=mean)
+        )
+        found.append(Score(left_out.losses(fit, fold, plain, left_out.NO_LIMITS), False))
+    assert found[0].error == found[1].error
+    assert found[0].is_as_good_as(found[1])

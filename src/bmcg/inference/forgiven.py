@@ -44,12 +44,12 @@ def chain_error(fit: Fit, rows: Index, cols: Index, longer: int, chains: int = 1
     return fit.scale**2 * found * (1.0 - left)
 
 
-def believable(less: Array, loss: Array) -> Array:
+def believable(less: Array, loss: Array, nothing: float = 0.0) -> Array:
     """What a longer chain would be without, as far as a chain that travels can tell, (n_left_out,).
 
     Means of B parts that are each worth one draw of variance v err by v(1 + 1/B) at least, and
     v/B of it goes: a share of 1/(B + 1). More is no spread of draws but a chain on its way, or
-    numbers that single precision cannot hold.
+    numbers that single precision cannot hold. Of losses that are as good as nothing, none goes.
     """
-    most, found = float(loss.mean()) / (BATCHES + 1), float(less.mean())
-    return less * (most / found) if found > max(most, 0.0) else less
+    most, found = (float(loss.mean()) - nothing) / (BATCHES + 1), float(less.mean())
+    return less * max(most / found, 0.0) if found > max(most, 0.0) else less

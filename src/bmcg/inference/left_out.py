@@ -19,6 +19,7 @@ from ..linalg.engines import Analyses
 from ..observations import Observations
 from .design import entry_moments
 from .fit import Fit, Progress, Settings, Start
+from .folds import ENOUGH, Fold, commonest, make_folds
 from .forgiven import believable, chain_error
 from .form import Form, Sides
 from .hopeless import Hopeless
@@ -29,15 +30,6 @@ from .verdict import Verdict
 
 Array = NDArray[np.float64]
 
-# Share of the entries that is left out at a time.
-SHARE = 0.1
-# Left-out entries that a verdict should rest on, and the most folds made to get them.
-ENOUGH = 2000
-MOST_FOLDS = 5
-# Most entries that questions are asked on: of more, those of some rows.
-MOST_ENTRIES = 200_000
-# Fewer entries than this say nothing.
-LEAST_ENTRIES = 40
 # Chains that a verdict rests on where entries are few: those of several folds, or several of one.
 TRIAL_CHAINS = 3
 # Standard errors of a gain that leave no doubt.
@@ -45,53 +37,6 @@ CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the
 # standard error, because it knows more; or be as good, because it knows less.
 OTHER, MORE, LESS = 0, 1, -1
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Some entries, and those left out of them.
-
-    Attributes
-    ----------
-    kept : Observations
-        On the whole matrix.
-    rows, cols : ndarray of shape (n_left_out,)
-    values : ndarray of shape (n_left_out,)
-    """
-
-    kept: Observations
-    rows: NDArray[np.intp]
-    cols: NDArray[np.intp]
-    values: Array
-
-
-def make_folds(observations: Observations, seed: int) -> list[Fold]:
-    """Disjoint tenths of the entries, each with what is left; several where entries are few."""
-    rng = np.random.default_rng([seed, 3])
-    some = np.arange(observations.shape[0])
-    if len(observations) > MOST_ENTRIES:
-        order = rng.permutation(observations.shape[0])
-        counts = np.diff(observations.by_row.indptr)[order]
-        some = order[: int(np.searchsorted(np.cumsum(counts), MOST_ENTRIES)) + 1]
-    i, j, x = observations.of_rows(some)
-    if len(x) < LEAST_ENTRIES:
-        return []
-    used = rng.permutation(len(x))
-    size = int(SHARE * len(used))
-    folds = []
-    # That are not the commonest value: zeros among few ones say little.
-    telling = max(1, int(SHARE * (len(x) - _commonest(x))))
-    for number in range(min(-(-ENOUGH // telling), MOST_FOLDS)):
-        out = used[number * size : (number + 1) * size]
-        kept = np.sort(np.concatenate((used[: number * size], used[(number + 1) * size :])))
-        part = Observations.from_triples(i[kept], j[kept], x[kept], observations.shape)
-        folds.append(Fold(part, i[out].astype(np.intp), j[out].astype(np.intp), x[out]))
-    return folds
-
-
-def _commonest(values: Array) -> int:
-    """How many are the value that most are."""
-    return int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
 def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Array:
@@ -109,7 +54,7 @@ def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Arra
     if isinstance(found, Predictive):
         found = replace(found, limits=limits)
     if likelihood.is_plain:
-        return (fold.values - found.mean) ** 2
+        return np.maximum((fold.values - found.mean) ** 2, fold.nothing)
     return -found.log_density(fold.values)
 
 
@@ -309,7 +254,7 @@ class Judge:
         entries tell what a fit of more will gain by their mean.
         """
         values = np.concatenate([fold.values for fold in self.folds] or [np.empty(0)])
-        if len(self.folds) == 1 and len(values) - _commonest(values) >= ENOUGH:
+        if len(self.folds) == 1 and len(values) - commonest(values) >= ENOUGH:
             return min(2, self.fit_chains)
         return max(1, TRIAL_CHAINS // max(len(self.folds), 1))
 
@@ -330,7 +275,9 @@ class Judge:
             less = np.zeros(len(fold.values))
             if likelihood.is_plain:
                 less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
-            lost = self._is_lost(found, now := [one - believable(less, one) for one in ways(fit)])
+            lost = self._is_lost(
+                found, now := [one - believable(less, one, fold.nothing) for one in ways(fit)]
+            )
             for part, loss in zip(found, now, strict=False):
                 part.append(loss)
             if lost:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..observations import Observations
+from .folds import LEAST_ENTRIES, SHARE, Fold
 from .form import Form
-from .left_out import LEAST_ENTRIES, SHARE, Fold
 from .local import Lines
 from .questions import Answer, Clock, Standing, Trials
 

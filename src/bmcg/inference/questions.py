@@ -19,8 +19,9 @@ from ..linalg.engines import Analyses
 from ..observations import Observations
 from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .folds import LEAST_ENTRIES
 from .form import Form
-from .left_out import LEAST_ENTRIES, LESS, Judge, Score
+from .left_out import LESS, Judge, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict

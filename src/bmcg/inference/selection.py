@@ -19,8 +19,9 @@ from ..likelihoods import WeakZero
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .fit import Fit, Progress, Settings, Start
+from .folds import LEAST_ENTRIES
 from .form import Form
-from .left_out import LEAST_ENTRIES, Choice, Judge, Score, ties
+from .left_out import Choice, Judge, Score, ties
 from .local_question import ask_local
 from .place import ChainPlace
 from .questions import (
