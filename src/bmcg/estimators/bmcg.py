@@ -60,9 +60,8 @@ class BMCG(LevelsModel):
         zeros it uses none, because a component holds how popular columns are.
     learn_graphs : {"auto", True, False}, default="auto"
         Whether the strengths of the graphs, of the ridge and of features are learned; "auto"
-        does so wherever there are any, and leaves out a graph that does not pay for its
-        strength. False keeps every graph at weight one and the ridge as given, which is the
-        paper's model.
+        does so wherever there are any, and leaves out a graph that does not pay for its strength.
+        False keeps every graph at weight one and the ridge as given, which is the paper's model.
     selection : bool or list of str, default=True
         "biases", "components", "features", "graphs", "local": which questions are asked: whether
         `bias="auto"` means biases, `local="auto"` a local term, and whether the fit would do
@@ -78,8 +77,7 @@ class BMCG(LevelsModel):
         ordered levels between learned thresholds; as a count. "auto" takes what the values look
         like, and says so.
     noise : {"shared", "rows", "cols"}, default="shared"
-        Whether Gaussian noise has one size, or one for each row, or for each column, learned
-        together.
+        Whether Gaussian noise has one size, or a learned one for each row, or for each column.
     missing : {"unknown", "weak-zero"}, default="unknown"
         What an entry is that was not observed. "weak-zero" is for implicit feedback, where what
         is there was chosen (clicks, plays, purchases): every pair is a zero of small weight, and
@@ -98,8 +96,7 @@ class BMCG(LevelsModel):
         the range of the observed values; "auto" takes it for a sampled posterior that predicts
         left-out entries better with it, and else none.
     random_state : int, RandomState or None
-        Seed of the start and of Monte Carlo draws. The same seed gives the same result with
-        any number of threads.
+        Seed of the start and of draws: the same result with any number of threads.
     n_jobs : int or None
         Threads; all cores by default.
     device : {"auto", "cpu", "cuda", "cuda:1", ...}, default="auto"
@@ -110,8 +107,8 @@ class BMCG(LevelsModel):
     verbose : bool
         Show progress also when the output is not a terminal.
     checkpoint : path-like or None
-        File that a long fit is written to every two minutes, and where Ctrl-C ends it. A file
-        that exists is not replaced unless the fit goes on from it.
+        File that a long fit is written to every two minutes, and by Ctrl-C; one that exists is only
+        replaced by a fit that goes on from it.
     resume : bool
         Go on from `checkpoint`, exactly as if the fit had never stopped. Data, graphs and
         settings must be the same; `max_sweeps` and `tol` may change.
@@ -150,8 +147,7 @@ class BMCG(LevelsModel):
         Evidence lower bound after every sweep of that fit, all constants included; of a sampled
         one, the log density of the observed entries at each of its places, burn-in included.
     diagnostics_ : Diagnostics or None
-        Of a sampled model: effective sample sizes and split-R̂ of the noise and of that density,
-        and how long the burn-in was.
+        Of a sampled model: effective sizes and split-R̂ of noise and density, and the burn-in.
     rank_trace_ : ndarray of shape (n_sweeps_,)
     solve_steps_ : ndarray of shape (n_sweeps_,)
         Steps of conjugate gradients in every sweep that this process made.
@@ -162,13 +158,10 @@ class BMCG(LevelsModel):
     engines_ : tuple of str
         Variance engines used for rows and columns.
     biased_ : bool
-        Whether the model has biases.
     graph_weights_ : dict
-        For "rows" and "cols" a dict of names to `GraphWeight`: the strength of each graph, of
-        the ridge and of the features, and the share of the prior that each determines.
+        For "rows" and "cols": names to `GraphWeight`, strength and share of the prior of each.
     joined_ : dict
-        For "row_features" and "col_features", where given, how their lines were matched with
-        the data: by which labels or by position, and how many lines were left out.
+        How lines of "row_features" and "col_features" were matched, and how many were left out.
 
     Examples
     --------

@@ -264,3 +264,24 @@ def _key(key: Any, like: Tensor) -> Any:
         found = torch.as_tensor(key, device=like.device)
         return found if found.dtype == torch.bool else found.long()
     return key.item() if isinstance(key, np.generic) else key
+
+
+def into(out: Any, found: Tensor) -> Any:
+    """What was found, in the array that was given for it if any."""
+    if out is None:
+        return DeviceArray(found)
+    if isinstance(out, DeviceArray):
+        out.tensor.copy_(found)
+    else:
+        out[...] = to_host(found)
+    return out
+
+
+def min_kind(a: torch.dtype, b: torch.dtype) -> torch.dtype:
+    """The shorter of two precisions; what is no float is left alone."""
+    return b if a == torch.float64 and b == torch.float32 else a
+
+
+def narrowed(x: Tensor, kind: torch.dtype) -> Tensor:
+    """In this back end's precision, where it has more."""
+    return x.to(min_kind(x.dtype, kind))

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..base import Array, Backend, Floats, Random, SparseRows, T
 from ..numba.backend import NumbaBackend
 from . import blocks, functions, sums
-from .array import KINDS, DeviceArray, to_device, to_host
+from .array import KINDS, DeviceArray, into, min_kind, narrowed, to_device, to_host
 from .entries import Entries, Piece
 from .random import DeviceRandom
 
@@ -118,7 +118,7 @@ class TorchBackend(Backend):
         x = self._tensor(X)
         found = self._tensor(self.weighted_sums(rows, F)) * scale
         found = torch.addcmul(found.to(x.dtype), self._tensor(own).to(x.dtype)[:, None], x)
-        return _into(out, found)
+        return into(out, found)
 
     def gram_and_sums(
         self, rows: SparseRows, F: Array, weights: Array | None = None
@@ -321,7 +321,7 @@ class TorchBackend(Backend):
     def _weights(self, weights: Any) -> Any:
         """Numbers of the entries: they stay on the host where entries do."""
         if weights is None or isinstance(weights, DeviceArray) or not self.stream:
-            return None if weights is None else _narrowed(self._tensor(weights), self.kind)
+            return None if weights is None else narrowed(self._tensor(weights), self.kind)
         return torch.from_numpy(weights).to(self.kind)
 
     def _empty(self, shape: tuple[int, ...], kind: torch.dtype | None = None) -> Tensor:
@@ -388,26 +388,6 @@ def _at(x: Tensor | None, piece: Piece) -> Tensor | None:
 
 def _array(tensor: Tensor) -> Any:
     return DeviceArray(tensor)
-
-
-def _into(out: Any, found: Tensor) -> Any:
-    if out is None:
-        return DeviceArray(found)
-    if isinstance(out, DeviceArray):
-        out.tensor.copy_(found)
-    else:
-        out[...] = to_host(found)
-    return out
-
-
-def min_kind(a: torch.dtype, b: torch.dtype) -> torch.dtype:
-    """The shorter of two precisions; what is no float is left alone."""
-    return b if a == torch.float64 and b == torch.float32 else a
-
-
-def _narrowed(x: Tensor, kind: torch.dtype) -> Tensor:
-    """In this back end's precision, where it has more."""
-    return x.to(min_kind(x.dtype, kind))
 
 
 def _has_triton() -> bool:
