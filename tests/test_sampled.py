@@ -366,8 +366,9 @@ def test_a_graph_is_asked_about_again_where_the_number_of_components_has_changed
     assert (model.graph_weights_["rows"]["graph"].sentence == "graph: not used") != kept
 
 
+@pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("together", "taken"), [(0.5, True), (0.9, False)])
-def test_many_components_get_a_second_chance_with_all_graphs(together, taken):
+def test_many_components_get_a_second_chance_with_all_graphs(together, taken, bias):
     """Few are left without graphs, and graphs alone do not show: both together may."""
     X, seen, good, _ = useless_and_useful(0)
 
@@ -379,8 +380,10 @@ def test_many_components_get_a_second_chance_with_all_graphs(together, taken):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Judge, "score", score)
-        model = BMCG(posterior="sampled", max_sweeps=5, rank=16, random_state=0, n_jobs=1)
+        model = BMCG(posterior="sampled", max_sweeps=5, rank=16, bias=bias, n_jobs=1)
+        model.set_params(random_state=0)
         model.fit(np.where(seen, X, np.nan), row_graph=good)
     tried = {v.tried: v.taken for v in model.selection_.verdicts}
-    assert tried["16 components with the graphs of both sides"] == taken
+    assert tried["16 components with all graphs"] == taken
     assert (model.rank_ == 16) == taken
+    assert model.biased_ == bias

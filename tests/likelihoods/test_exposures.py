@@ -166,6 +166,7 @@ def test_exposures_go_by_label_and_what_is_wrong_is_named():
     np.testing.assert_array_equal(found[0], found[2])
     for part, words in (
         (by_label.drop("cell3"), "no number for row 'cell3'"),
+        (pd.concat((by_label, by_label[["cell3"]])), "several numbers for row 'cell3'"),
         (e[:3], "3 numbers, expected 6"),
         (np.where(np.arange(6) == 2, 0.0, e), "0 for row cell2"),
         (["x"] * 6, "must be numbers"),

@@ -171,8 +171,8 @@ class Questions:
             if side.stack.names and form.graphs[which] is None:
                 form = form.with_graphs(which, forms_of(side.stack)[0])
         if self.choice.settings.rank < self.first and form != self._least():
-            words = f"{self.first} components with the graphs of both sides"
-            if self._offer("components", words, MORE, form, rank=self.first, bias=True):
+            words = f"{self.first} components with all graphs"
+            if self._offer("components", words, MORE, form, rank=self.first):
                 self._ask_graphs_again()
 
     def _components(self, rank: int, rule: int = OTHER) -> bool:

@@ -95,6 +95,10 @@ def log_exposures(value: Any, argument: str, labels: Labels | None, n: int) -> A
         at = labels.find(np.asarray(names, dtype=object))
         # Of what the data does not have nothing has to be known.
         kept = at >= 0
+        where, times = np.unique(at[kept], return_counts=True)
+        if (times > 1).any():
+            twice = listed(labels.values[where[times > 1]].tolist())
+            raise ValueError(f"{argument} has several numbers for {word} {twice}: pass one")
         out = np.full(n, np.nan)
         out[at[kept]] = found[kept]
         absent = np.setdiff1d(np.arange(n), at[kept])
