@@ -387,3 +387,22 @@ def test_many_components_get_a_second_chance_with_all_graphs(together, taken, bi
     assert tried["16 components with all graphs"] == taken
     assert (model.rank_ == 16) == taken
     assert model.biased_ == bias
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.5, True), (1e-4, False)])
+def test_more_components_have_to_show_and_what_lost_is_not_tried_again(gain, taken):
+    X, seen, _, _ = useless_and_useful(0)
+
+    def score(judge, form, settings, name):
+        noise = 0.2 * np.random.default_rng(settings.rank).random(400)
+        less = gain if settings.rank == 20 else 0.0
+        level = 1.0 if settings.rank >= 16 else 2.0
+        return Score(level - less + noise - noise.mean(), False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Judge, "score", score)
+        model = BMCG(posterior="sampled", max_sweeps=5, rank=20, bias=True, n_jobs=1)
+        model.set_params(random_state=0).fit(np.where(seen, X, np.nan))
+    tried = [v.tried for v in model.selection_.verdicts if v.question == "components"]
+    assert (model.rank_ == 20) == taken
+    assert len(tried) == len(set(tried))

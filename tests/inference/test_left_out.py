@@ -193,3 +193,11 @@ def test_errors_of_data_without_noise_are_ties():
         found.append(Score(left_out.losses(fit, fold, plain, left_out.NO_LIMITS), False))
     assert found[0].error == found[1].error
     assert found[0].is_as_good_as(found[1])
+
+
+@pytest.mark.parametrize(("ones", "count"), [(0.5, 1), (0.01, 5)])
+def test_zeros_among_few_ones_are_left_out_in_several_folds(ones, count):
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(np.ones((250, 200)))
+    x = (rng.random(len(i)) < ones).astype(float)
+    assert len(make_folds(Observations.from_triples(i, j, x, shape=(250, 200)), 0)) == count
