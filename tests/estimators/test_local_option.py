@@ -8,7 +8,7 @@ import pytest
 from bmcg import BMCG, BMCGImputer, load_model
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
-from bmcg.inference.local import lines_of
+from bmcg.inference.lines import lines_of
 from bmcg.inference.local_question import gaps_like_those
 from bmcg.observations import Observations
 
@@ -59,7 +59,8 @@ def test_what_has_no_place_for_the_term_raises(model):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"local": "both"}, "local"),
+        ({"local": "sides"}, "local"),
+        ({"local": "both"}, "row_graph"),
         ({"local": "cols", "likelihood": "poisson"}, "likelihood"),
         ({"local": "rows"}, "row_graph"),
         ({"local": "cols", "posterior": "sampled"}, "sampled"),
@@ -90,7 +91,7 @@ def test_gaps_that_are_hidden_are_as_long_as_those_that_are_there():
         X[i, 5 * i % 150 : 5 * i % 150 + 20] = np.nan
     data = Observations.from_any(X)
     lines = lines_of("cols", stack_graphs([chain_graph(200)], 200), X.shape)
-    fold = gaps_like_those(data, lines, 0)
+    fold = gaps_like_those(data, [lines], 0)
     assert 0.1 <= len(fold.values) / len(data) < 0.11
     np.testing.assert_array_equal(X[fold.rows, fold.cols], fold.values)
     assert len(fold.kept) + len(fold.values) == len(data)

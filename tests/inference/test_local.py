@@ -16,7 +16,8 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import design
 from bmcg.inference.elbo import elbo
 from bmcg.inference.fit import Settings, SideInput
-from bmcg.inference.local import ROUGHEST, first_local, learn_scales, lines_of, update_local
+from bmcg.inference.lines import lines_of
+from bmcg.inference.local import ROUGHEST, first_local, learn_scales, update_local
 from bmcg.inference.side import Prior
 from bmcg.inference.start import initial_state, with_local, with_noise
 from bmcg.inference.updates import sweep, update_lambda, update_noise, update_s

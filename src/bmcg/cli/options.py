@@ -67,6 +67,7 @@ class Local(StrEnum):
     auto = "auto"
     rows = "rows"
     cols = "cols"
+    both = "both"
 
 
 class Decision(StrEnum):
@@ -335,8 +336,8 @@ LocalOption = Annotated[
     Local | None,
     typer.Option(
         help="A term besides low rank, smooth within each column along the graph of the rows "
-        "(rows), or within each row along that of the columns (cols); auto keeps it where gaps "
-        "like those of the data are filled better with it.",
+        "(rows), within each row along that of the columns (cols), or along both at once; auto "
+        "keeps it where gaps like those of the data are filled better with it.",
         show_default=False,
     ),
 ]

@@ -83,12 +83,15 @@ class BMCG(LevelsModel):
         is there was chosen (clicks, plays, purchases): every pair is a zero of small weight, and
         one that was seen a one besides, which weighs by its count. The weights are learned from
         lists of which a part is left out. Predictions then order lists; they are no values.
-    local : {None, "auto", "rows", "cols"}, default=None
+    local : {None, "auto", "rows", "cols", "both"}, default=None
         A term besides the low-rank one: what each row has of its own that is smooth along the
-        column graph ("cols"), or each column along the row graph ("rows"), with learned scales.
-        The graph runs along a line (`chain_graph`, `time_graph`), the fit is variational, and
-        every cell is kept: at most 33,554,432. "auto" hides gaps like those of the data and keeps
-        the term where it predicts them better. Such a model takes no new rows, updates or draws.
+        column graph ("cols"), each column along the row graph ("rows"), or every cell along both,
+        with learned scales. The fit is variational. Along one, the graph runs along a line
+        (`chain_graph`, `time_graph`), and at most 33,554,432 cells are kept; along both, graphs
+        are any of up to 4,096 nodes (16,384 along a line), and cells at most 2,097,152. "auto"
+        hides gaps like those of the data and keeps the term that predicts them best, if it is
+        better than none; both at once are tried up to 131,072 cells. Such a model takes no new
+        rows, updates or draws.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. Centres of predictions are moved into it, and what lies
         beyond an end is moved to that end, where distributions then have mass; means,
@@ -191,7 +194,7 @@ class BMCG(LevelsModel):
         likelihood: str = "gaussian",
         noise: str = "shared",
         missing: Literal["unknown", "weak-zero"] = "unknown",
-        local: Literal["auto", "rows", "cols"] | None = None,
+        local: Literal["auto", "rows", "cols", "both"] | None = None,
         value_range: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,

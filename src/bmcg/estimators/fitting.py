@@ -217,8 +217,12 @@ class FittingModel(CallbackSupport, RecordedModel):
         settings = self._settings(observations, asked, bool(learn), likelihood)
         sides = rows.to_input(m, self.ridge), cols.to_input(n, self.ridge)
         group = group_of(observations)
-        lines = lines_of_one(group, self.local, lambda: lines_for(self.local, sides, (m, n)))
-        settings = replace(settings, local=lines, local_open=self.local == "auto")
+        lines = lines_of_one(group, self.local, lambda: lines_for(self.local, sides, (m, n))) or ()
+        settings = replace(
+            settings,
+            local=lines[0] if lines else None,
+            local_open=lines if self.local == "auto" else (),
+        )
         file = self._open_checkpoint(observations, *sides, settings)
         resume = None if file is None else file.snapshot
         if file is not None and resume is not None:

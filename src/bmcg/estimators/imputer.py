@@ -114,7 +114,7 @@ resume
         n_draws: int = 100,
         likelihood: str = "gaussian",
         noise: str = "shared",
-        local: Literal["auto", "rows", "cols"] | None = None,
+        local: Literal["auto", "rows", "cols", "both"] | None = None,
         value_range: Any = "auto",
         missing_values: float = np.nan,
         scale: Scale = "auto",

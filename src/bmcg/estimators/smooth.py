@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from ..checks import check_choice
 from ..inference.fit import SideInput
-from ..inference.local import Lines, lines_of
+from ..inference.grid import grid_of
+from ..inference.lines import lines_of
+from ..inference.local import Ground
 
-LOCALS = ("auto", None, "rows", "cols")
+LOCALS = ("auto", None, "rows", "cols", "both")
+# Cells up to which "auto" tries both directions at once, which takes far longer than one.
+MOST_TRIED = 1 << 17
 
 
 def check_local(model: Any) -> None:
@@ -35,21 +41,25 @@ def check_local(model: Any) -> None:
 
 def lines_for(
     local: str | None, sides: tuple[SideInput, SideInput], shape: tuple[int, int]
-) -> Lines | None:
-    """Where the local term is smooth; "auto" takes the columns' graph, else that of the rows.
+) -> tuple[Ground, ...]:
+    """Where the local term is smooth; for "auto", all that the graphs allow.
 
-    None where there is none, or where "auto" finds no graph along a line.
+    None of them without a term, or where "auto" finds no graph that serves.
     """
-    if local is None:
-        return None
     rows, cols = sides[0].stack, sides[1].stack
-    if local == "rows":
-        return lines_of("rows", rows, shape)
-    if local == "cols":
-        return lines_of("cols", cols, shape)
-    for which, stack in (("cols", cols), ("rows", rows)):
-        try:
-            return lines_of("cols" if which == "cols" else "rows", stack, shape)
-        except ValueError:
+    make: dict[str, Callable[[], Ground]] = {
+        "cols": lambda: lines_of("cols", cols, shape),
+        "rows": lambda: lines_of("rows", rows, shape),
+        "both": lambda: grid_of(rows, cols, shape),
+    }
+    if local is None:
+        return ()
+    if local != "auto":
+        return (make[local](),)
+    found = []
+    for name, way in make.items():
+        if name == "both" and shape[0] * shape[1] > MOST_TRIED:
             continue
-    return None
+        with contextlib.suppress(ValueError):
+            found.append(way())
+    return tuple(found)

@@ -16,7 +16,7 @@ from ..linalg.prior import SidePrior
 from .diagnostics import Diagnostics
 from .draws import Draws
 from .families import Family
-from .local import Lines
+from .local import Ground
 from .place import ChainPlace
 from .side import Prior, Side, SideInput, Strengths
 from .snapshot import Snapshot
@@ -65,10 +65,10 @@ class Settings:
     single : bool
         Whether second moments are stored in float32 while they are summed, for half the memory
         and traffic of the `row` and `joint` families; all sums stay in float64.
-    local : Lines or None
+    local : Lines, Grid or None
         Where the local term of a variational fit is smooth; None without one.
-    local_open : bool
-        Whether it has to be asked if the local term stays.
+    local_open : tuple of Lines or Grid
+        Among which it has to be asked if any stays; empty where it is given.
     """
 
     family: Family = "row"
@@ -87,8 +87,8 @@ class Settings:
     either: bool = False
     chains: int = 0
     burn_in: int = 120
-    local: Lines | None = None
-    local_open: bool = False
+    local: Ground | None = None
+    local_open: tuple[Ground, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """The local term S: what low rank leaves over, smooth along a graph within each row or column.
 
-M = UVᵀ + biases + S + noise. A line of S (a row, along the graph of the columns; or a column, along
-the graph of the rows) is Gaussian with precision K = aI + Σ_g b_g L_g, lines independent. Given the
-rest, q of a line is Gaussian with precision K + diag(τw) at its observed entries: banded along a
-chain, so that means, variances and log-determinants are exact and take time linear in the line.
-a and b maximise the bound.
+M = UVᵀ + biases + S + noise. S is smooth within each row along the graph of the columns, within
+each column along that of the rows (`lines`), or both at once (`grid`). Its precision is
+K = aI + Σ_g b_g L_g; given the rest, q(S) is Gaussian with precision K + diag(τw) at the observed
+entries. a and b maximise the bound.
 
 White noise is no part of S: the ridge a is held to a share of what the graphs put on the diagonal,
 so that neighbours have a correlation of at least about one half. What is rougher is left to the
@@ -14,31 +13,26 @@ noise, and S dies by growing precisions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from ..backends import Backend, SparseRows
-from ..graphs.precision import GraphStack, Precision
-from ..linalg.banded import WIDEST, Bands, find_bands
+from .grid import Grid
+from .lines import Lines
 
 Array = NDArray[np.float64]
 Index = NDArray[np.integer]
-Along = Literal["rows", "cols"]
+Ground = Lines | Grid
 
-# Cells of the matrix up to which S is kept: a mean and a variance each, 512 MiB together.
-MOST_CELLS = 1 << 25
 # Largest ridge, as a share of the mean diagonal of the graphs. Along a path, where that is 2b,
 # neighbours then have correlation one half.
 ROUGHEST = 0.25
 # Where the ridge starts, and what it cannot fall below, as shares of the largest.
 FIRST_SHARE, LEAST_SHARE = 0.1, 1e-6
-# Lines that are solved together, and steps of one search for the scales.
-BATCH = 64
+# Steps of one search for the scales, and how far it may move their logarithms at once.
 STEPS = 8
-# How far a search may move the logarithms of scales at once.
 REACH = 3.0
 # A step of the scales is tried this many times as long, because steps given S as it is are small.
 LONGER = 5.0
@@ -47,70 +41,16 @@ STILL, REST = 0.02, 3
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """Where S is smooth: the lines of a matrix, and the graphs along each of them.
-
-    Attributes
-    ----------
-    along : {"rows", "cols"}
-        Whose graphs these are: "cols" smooths each row along the graph of the columns.
-    shape : (int, int)
-        Of the matrix.
-    stack : GraphStack
-    bands : Bands
-    """
-
-    along: Along
-    shape: tuple[int, int]
-    stack: GraphStack
-    bands: Bands
-
-    @property
-    def count(self) -> int:
-        """Lines, each with as many nodes as the graphs have."""
-        return self.shape[0] if self.along == "cols" else self.shape[1]
-
-    def places(self, rows: Index, cols: Index) -> tuple[Index, Index]:
-        """Line and node of positions in the matrix."""
-        return (rows, cols) if self.along == "cols" else (cols, rows)
-
-    @property
-    def diagonals(self) -> Array:
-        """Mean diagonal of each graph's Laplacian, shape (n_graphs,)."""
-        found: Array = 2.0 * self.stack.weights.sum(axis=1) / self.stack.n
-        return found
-
-
-def lines_of(along: Along, stack: GraphStack, shape: tuple[int, int]) -> Lines:
-    """Lines along a side's graphs; those that are not narrow are refused."""
-    word = {"rows": "row", "cols": "column"}[along]
-    if shape[0] * shape[1] > MOST_CELLS:
-        raise ValueError(
-            f"local={along!r} keeps a number for every cell: {shape[0]} x {shape[1]} are more than "
-            f"{MOST_CELLS}; pass local=None"
-        )
-    if not len(stack.heads):
-        raise ValueError(f"local={along!r} is smooth along a {word} graph: pass {word[:3]}_graph")
-    bands = find_bands(stack.precision(np.ones(len(stack.weights)), 1.0))
-    if bands is None:
-        raise ValueError(
-            f"local={along!r} needs a {word} graph along a line, such as chain_graph or time_graph "
-            f"without period: in no order are all neighbours within {WIDEST} of each other"
-        )
-    return Lines(along, shape, stack, bands)
-
-
-@dataclass(frozen=True, eq=False)
 class Local:
     """q(S).
 
     Attributes
     ----------
-    lines : Lines
+    lines : Lines or Grid
     scales : ndarray of shape (1 + n_graphs,)
         a and b.
     prior_log_det : float
-        Of K, one line.
+        Of K, one line; of a grid, the whole.
     mean, variance : ndarray of shape (m, n)
     log_det : float
         Of the posterior precisions of all lines together.
@@ -120,9 +60,13 @@ class Local:
         ln p of what S was updated with, S integrated out, as far as it depends on the scales.
     rest : int
         Updates for which the scales are left alone.
+    draws : ndarray or None
+        From which the next update's start, where variances are estimated.
+    is_estimated : bool
+        Whether they are.
     """
 
-    lines: Lines
+    lines: Ground
     scales: Array
     prior_log_det: float
     mean: Array
@@ -131,6 +75,8 @@ class Local:
     energies: Array | None = None
     evidence: float = np.nan
     rest: int = 0
+    draws: Array | None = None
+    is_estimated: bool = False
 
     def at(self, rows: Index, cols: Index) -> tuple[Array, Array]:
         """Mean and variance at paired positions, (n_pairs,) each."""
@@ -147,24 +93,24 @@ class Local:
     @property
     def deviation(self) -> float:
         """Root mean variance of S a priori: zero where it has died."""
-        inverse = _inverse(self.lines, _precision(self.lines, self.scales))
-        return float(np.sqrt(inverse[0].mean()))
+        return float(np.sqrt(self.lines.prior(self.scales)[1][0] / self.lines.stack.n))
 
 
-def first_local(lines: Lines, variance: float) -> Local:
+def first_local(lines: Ground, variance: float) -> Local:
     """S before its first update, with the given mean variance a priori."""
-    graphs = np.ones(len(lines.stack.weights))
-    scales = np.append(FIRST_SHARE * ROUGHEST * float(lines.diagonals @ graphs), graphs)
-    inverse, _, _ = _inverse(lines, _precision(lines, scales))
-    scales = scales * (float(inverse.mean()) / variance)
+    # Each graph begins with the same share of the diagonal.
+    own = lines.diagonals
+    graphs = own.mean() / np.where(own > 0.0, own, own.mean())
+    scales = np.append(FIRST_SHARE * ROUGHEST * float(own @ graphs), graphs)
+    scales = scales * (float(lines.prior(scales)[1][0]) / lines.stack.n / variance)
     zeros = np.zeros(lines.shape)
-    return Local(lines, scales, _prior_log_det(lines, scales), zeros, zeros)
+    return Local(lines, scales, lines.prior(scales)[0], zeros, zeros)
 
 
 def update_local(
     local: Local, entries: SparseRows, precisions: Array, targets: Array, backend: Backend
 ) -> Local:
-    """q(S) given the rest, exactly.
+    """q(S) given the rest.
 
     Parameters
     ----------
@@ -174,35 +120,19 @@ def update_local(
     precisions, targets : ndarray of shape (n_observed,)
         τw, and what S would have to be for each entry, in row order.
     """
-    lines, stack = local.lines, local.lines.stack
-    line, node = lines.places(entries.owners, entries.indices)
-    order = np.argsort(line, kind="stable")
-    ends = np.searchsorted(line[order], np.arange(0, lines.count + BATCH, BATCH))
-    K = _precision(lines, local.scales)
-    mean, variance = np.empty((lines.count, stack.n)), np.empty((lines.count, stack.n))
-    log_det, pull, energies = 0.0, 0.0, np.zeros(len(local.scales))
-    for number, start in enumerate(range(0, lines.count, BATCH)):
-        stop = min(start + BATCH, lines.count)
-        here = order[ends[number] : ends[number + 1]]
-        at = node[here], line[here] - start
-        D, H = np.zeros((stack.n, stop - start)), np.zeros((stack.n, stop - start))
-        D[at], H[at] = precisions[here], precisions[here] * targets[here]
-        x, found = lines.bands.condition(K, D, H, np.ones(stop - start), backend.map)
-        mean[start:stop], variance[start:stop] = x.T, found.diagonal.T
-        log_det += float(np.sum(found.logdet))
-        pull += float(np.einsum("ij,ij->", x, H))
-        energies += _energies(stack, x, found.diagonal, found.between)
-    if lines.along == "rows":
-        mean, variance = np.ascontiguousarray(mean.T), np.ascontiguousarray(variance.T)
+    lines, before = local.lines, (local.mean, local.draws)
+    found = lines.condition(local.scales, entries, precisions, targets, backend, before)
     # ln ∫ p(t | s) p(s) ds = ½(ln|K| − ln|Q| + hᵀQ⁻¹h) and what no scale changes.
-    evidence = 0.5 * (lines.count * local.prior_log_det - log_det + pull)
+    evidence = 0.5 * (lines.count * local.prior_log_det - found.log_det + found.pull)
     return replace(
         local,
-        mean=mean,
-        variance=variance,
-        log_det=log_det,
-        energies=energies,
+        mean=found.mean,
+        variance=found.variance,
+        log_det=found.log_det,
+        energies=found.energies,
         evidence=evidence,
+        draws=found.draws,
+        is_estimated=found.is_estimated,
     )
 
 
@@ -238,8 +168,7 @@ def learn_scales(local: Local) -> Local:
 
     def loss(logs: Array) -> tuple[float, Array]:
         scales = scales_of(logs)
-        diagonal, between, log_det = _inverse(lines, _precision(lines, scales))
-        traces = _energies(lines.stack, None, diagonal, between)
+        log_det, traces = lines.prior(scales)
         slopes = 0.5 * (energies - lines.count * traces)
         value = 0.5 * (float(scales @ energies) - lines.count * log_det)
         # a is a share of what the graphs put on the diagonal.
@@ -258,29 +187,4 @@ def learn_scales(local: Local) -> Local:
 
 
 def _with_scales(local: Local, scales: Array) -> Local:
-    return replace(local, scales=scales, prior_log_det=_prior_log_det(local.lines, scales))
-
-
-def _energies(stack: GraphStack, x: Array | None, diagonal: Array, between: Array) -> Array:
-    """Σ ⟨sᵀs⟩ and Σ ⟨sᵀL_g s⟩ over lines (columns) of means x and covariances."""
-    i, j = stack.heads, stack.tails
-    steps = (diagonal[i] + diagonal[j] - 2.0 * between).sum(axis=1)
-    size = float(diagonal.sum())
-    if x is not None:
-        steps = steps + ((x[i] - x[j]) ** 2).sum(axis=1)
-        size += float(np.einsum("ij,ij->", x, x))
-    return np.append(size, stack.weights @ steps)
-
-
-def _precision(lines: Lines, scales: Array) -> Precision:
-    return lines.stack.precision(scales[1:], float(scales[0]))
-
-
-def _inverse(lines: Lines, K: Precision) -> tuple[Array, Array, float]:
-    """Variances (n, 1), covariances along edges (n_edges, 1) and log-determinant of K."""
-    found = lines.bands.inverse(K, np.zeros((K.n, 1)), np.ones(1), map)
-    return found.diagonal, found.between, float(np.sum(found.logdet))
-
-
-def _prior_log_det(lines: Lines, scales: Array) -> float:
-    return _inverse(lines, _precision(lines, scales))[2]
+    return replace(local, scales=scales, prior_log_det=local.lines.prior(scales)[0])

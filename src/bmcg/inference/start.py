@@ -8,7 +8,7 @@ import numpy as np
 
 from ..likelihoods import Likelihood
 from .families import Family, posterior_of
-from .local import Lines, first_local
+from .local import Ground, first_local
 from .side import Side
 from .state import Factors, Gamma, State
 
@@ -47,7 +47,7 @@ def with_noise(state: State, likelihood: Likelihood, rows: Side, cols: Side) -> 
     return replace(state, rows=bare, tau=noise.tau, own=noise.own)
 
 
-def with_local(state: State, lines: Lines, n_observed: int) -> State:
+def with_local(state: State, lines: Ground, n_observed: int) -> State:
     """The state with a local term that could be half of what is noise so far."""
     return replace(state, local=first_local(lines, 0.5 * state.squared_error / n_observed))
 

@@ -345,6 +345,9 @@ class _Loop:
     @property
     def is_estimated(self) -> bool:
         """Whether the bound has log-determinants from draws, not only those of the prior."""
+        local = None if self.swept is None else self.swept.local
+        if local is not None and local.is_estimated:
+            return True
         engines = {side.engine.name for side in (self.rows, self.cols)}
         return self.posterior.uses_engine and "monte_carlo" in engines
 
