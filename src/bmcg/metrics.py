@@ -196,7 +196,8 @@ def gaussian_nlpd(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> float:
     """
     z = _standardise(y_true, mean, std)
     log_std = np.log(np.broadcast_to(np.asarray(std, dtype=np.float64), z.shape))
-    return float(np.mean(0.5 * z**2 + log_std) + 0.5 * np.log(2.0 * np.pi))
+    with np.errstate(over="ignore"):
+        return float(np.mean(0.5 * z**2 + log_std) + 0.5 * np.log(2.0 * np.pi))
 
 
 def homoscedastic_nlpd(y_true: ArrayLike, mean: ArrayLike, std: float | None = None) -> float:
@@ -234,7 +235,9 @@ def _standardise(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats:
         raise ValueError(f"std has shape {s.shape}, expected {y.shape} or a scalar")
     if not (np.isfinite(s).all() and (s > 0.0).all()):
         raise ValueError("std must be positive and finite (a standard deviation, not a precision)")
-    return (y - m) / s
+    # What is further off than a number can say is infinitely far off.
+    with np.errstate(over="ignore"):
+        return (y - m) / s
 
 
 def _window_mean(image: Floats) -> Floats:

@@ -47,7 +47,9 @@ def attack_many(name: str, seed: int, first: int, n: int, found: Any, folder: st
 
 def run(name: str, seed: int, first: int, n: int) -> tuple[Counter[str], list[str]]:
     """A batch in a process of its own; one that ends by itself is a finding."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    # Processes begin where all is imported and the first files are made.
+    context.set_forkserver_preload(["tests.fuzz.warm"])
     found: Any = context.SimpleQueue()
     outcomes: Counter[str] = Counter()
     findings: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from random import Random
 
 import numpy as np
@@ -11,13 +12,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bmcg import BMCG, Observations
+from bmcg import BMCG, BMCGImputer, Observations, graphs, metrics
 from bmcg.graphs import pattern_graph
 from bmcg.graphs.adjacency import as_adjacency
 from bmcg.imputing import fill
 from bmcg.observations.labels import Labels
 
 from .calls import call_at_random
+from .seeds import small_models
 from .test_readers import quick
 
 
@@ -53,3 +55,35 @@ def test_arguments_of_no_use_are_named():
         Observations.from_triples([0], [0], [1.0], (np.inf, 2))
     with pytest.raises(TypeError, match="row labels must be plain values"):
         Labels(np.array(["a", "b"], dtype=object), "row").positions([{}], "rows")
+
+
+@pytest.mark.parametrize("level", ["x", None, [0.9], b"x", 1.0, float("nan")])
+def test_a_level_that_is_no_probability_is_named(level):
+    with pytest.raises(ValueError, match="level="):
+        small_models()["row"].predict_interval(["r0"], [0], level)
+
+
+def test_grids_and_points_that_are_none_are_named():
+    with pytest.raises(ValueError, match="shape=True"):
+        graphs.grid_graph(True)
+    with pytest.raises(ValueError, match=r"features holds 1e\+308"):
+        graphs.knn_graph(np.array([[1e308], [-1e308], [0.0]]), 1)
+
+
+def test_titles_that_are_one_are_named():
+    twice = pd.DataFrame(np.eye(3), columns=["a", "a", "b"])
+    for call in (graphs.feature_graph, BMCGImputer().fit, graphs.edge_graph):
+        with pytest.raises(ValueError, match="columns must have distinct names"):
+            call(twice)
+    with pytest.raises(ValueError, match="several are NaN"):
+        Observations.from_any(pd.DataFrame(np.eye(3), columns=[np.nan, np.nan, 0.0]))
+
+
+def test_what_is_too_far_for_a_number_is_far():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(metrics.gaussian_nlpd([1e99], [0.0], [1e-300]))
+        np.testing.assert_array_equal(metrics.pit([1e99, -1e99], [0.0, 0.0], 1e-300), [1, 0])
+        far = graphs.time_graph([0.0, 1.0, 2.0, 1e200])
+    assert far[2, 3] == 0
+    assert far[0, 1] > 0

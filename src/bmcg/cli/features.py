@@ -59,6 +59,9 @@ def read_features(
     if labels is None:
         return _with_numbers(read_table(path, texts, dialect=dialect), columns)
     key = labels.name if labels.name in names else names[0]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise UserError(f"{option}: {path} has more than one column {listed(twice)}")
     if len(names) < 2:
         raise UserError(f"{option}: {path} has labels and nothing beside them")
     table = _with_numbers(read_table(path, (key, *texts), dialect=dialect), columns)

@@ -121,7 +121,10 @@ def read_table(
     kind = table_kind(path, dialect=dialect)
     try:
         if kind == ".parquet":
-            return parquet.read_table(_source(path))
+            table = parquet.read_table(_source(path))
+            # Arrow takes places in a dictionary at their word.
+            table.validate(full=True)
+            return table
         return csv.read_csv(
             _source(path),
             read_options=csv.ReadOptions(autogenerate_column_names=not header),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Literal, Self
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -359,6 +360,8 @@ resume
                 ensure_all_finite="allow-nan" if nan else True,
                 copy=True,
             )
+        except nw.exceptions.DuplicateError as error:
+            raise ValueError(f"X: columns must have distinct names; {error}") from None
         except ValueError as error:
             if "could not convert" not in str(error):
                 raise

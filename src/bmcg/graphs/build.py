@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..observations.entries import LARGEST
 from .nearest import nearest_points
 
 
@@ -118,7 +119,7 @@ def grid_graph(shape: int | Sequence[int], *, diagonals: bool = False) -> sp.csr
     csr_array of shape (prod(shape), prod(shape))
     """
     sizes = tuple(np.atleast_1d(np.asarray(shape)).tolist())
-    if not sizes or any(not isinstance(s, int) or s < 1 for s in sizes):
+    if not sizes or any(type(s) is not int or s < 1 for s in sizes):
         raise ValueError(f"shape={shape!r}: pass whole numbers of at least one")
     number = np.arange(math.prod(sizes)).reshape(sizes)
     pairs = []
@@ -200,5 +201,10 @@ def _points(features: Any) -> Any:
         raise ValueError(
             f"features holds {bad} NaN or infinite values; fill or drop them "
             "(feature_graph takes tables with missing values)"
+        )
+    if values.size and np.abs(values).max() > LARGEST:
+        raise ValueError(
+            f"features holds {np.abs(values).max():g}: the distance of values above {LARGEST:g} is "
+            "no number; divide all of them by one"
         )
     return points

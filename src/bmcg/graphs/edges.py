@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..observations.frames import eager
 from ..observations.labels import Labels, as_label_array
 from .build import check_count, symmetric_graph
 
@@ -78,7 +78,7 @@ def edge_graph(
 def edge_columns(edges: Any) -> tuple[Any, Any, Any]:
     """First ends, second ends, and weights or None."""
     if not isinstance(edges, np.ndarray) and hasattr(edges, "columns"):
-        table = nw.from_native(edges, eager_only=True)
+        table = eager(edges, "edges")
         columns: list[Any] = [table.get_column(name).to_numpy() for name in table.columns]
     elif isinstance(edges, np.ndarray):
         columns = list(edges.T) if edges.ndim == 2 else [edges]

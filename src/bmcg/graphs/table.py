@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..observations.frames import eager
 from ..observations.labels import listed
 
 # Robust standard scores beyond it are pulled in: one outlier must not stretch all distances.
@@ -146,12 +147,7 @@ def _columns(frame: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]:
                 "frame, or a two-dimensional array of numbers with at least one line"
             )
         return {str(at): (column, np.isnan(column)) for at, column in enumerate(frame.T)}
-    try:
-        table = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise TypeError(
-            f"frame is a {type(frame).__name__}: pass a data frame or a numeric array"
-        ) from None
+    table = eager(frame, "frame")
     if 0 in table.shape:
         raise ValueError(f"frame has shape {table.shape}: there is nothing to build a graph from")
     return {str(name): _values(name, table.get_column(name)) for name in table.columns}

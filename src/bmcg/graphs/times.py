@@ -76,7 +76,10 @@ def time_graph(
                 "leave it out, or pass a longer scale"
             )
         i, j, apart = (np.concatenate(parts) for parts in zip((i, j, apart), links, strict=True))
-    return symmetric_graph(n, i, j, np.exp(-np.square(apart / reach)))
+    # What is too far apart for a number has no weight.
+    with np.errstate(over="ignore"):
+        weights = np.exp(-np.square(apart / reach))
+    return symmetric_graph(n, i, j, weights)
 
 
 class _Times(NamedTuple):

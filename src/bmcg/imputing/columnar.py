@@ -51,6 +51,7 @@ class ParquetSource:
         numerals = numerals or Numerals()
         try:
             table = parquet.read_table(path)
+            table.validate(full=True)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read {path} as a Parquet table: {error}") from None
         layout.check(path, table.column_names)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 import scipy.special
@@ -134,5 +135,5 @@ def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
 
 def check_level(level: float) -> None:
     """Raise where a probability is none."""
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"level={level!r}: pass a probability between 0 and 1, such as 0.9")

@@ -177,7 +177,11 @@ def like(values: NDArray[np.float64], *given: Any) -> Any:
 def eager(frame: Any, argument: str) -> nw.DataFrame[Any]:
     """A frame of any library behind one face; the argument's name is for messages."""
     try:
-        return nw.from_native(frame, eager_only=True)
+        table = nw.from_native(frame, eager_only=True)
+        # NaN is not NaN to Python, but asking pandas for one brings all of them.
+        if sum(name != name for name in table.columns) > 1:
+            raise ValueError(f"{argument}: columns must have distinct names; several are NaN")
+        return table
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"{argument}: columns must have distinct names; {error}") from None
     except TypeError:
