@@ -125,6 +125,9 @@ def options(r: Random, of: Any) -> dict[str, Any]:
         not in ("verbose", "max_sweeps", "n_draws", "checkpoint", "resume", "device", "n_jobs")
     }
     quick = {"max_sweeps": 2, "n_draws": 2, "random_state": 0, "n_jobs": 1, "posterior": "row"}
+    if r.random() < 0.9:
+        # Most fits are asked nothing about biases and units, which takes several fits each.
+        quick |= {"bias": False, "scale": False}
     known = of._get_param_names()
     return {name: value for name, value in quick.items() if name in known} | found
 
@@ -180,7 +183,8 @@ def _imputer(r: Random) -> None:
 def _fill(r: Random) -> None:
     X = matrix(r)
     scale = r.choice(("auto", True, False, r.choice(THINGS)))
-    filled, _ = fill(X, scale=scale, posterior="row", max_sweeps=2, random_state=0, n_jobs=1)
+    quick = {"posterior": "row", "max_sweeps": 2, "random_state": 0, "n_jobs": 1}
+    filled, _ = fill(X, scale=scale, bias=r.random() < 0.1, **quick)
     assert np.isfinite(filled.mean).all()
 
 
