@@ -362,8 +362,8 @@ resume
             )
         except nw.exceptions.DuplicateError as error:
             raise ValueError(f"X: columns must have distinct names; {error}") from None
-        except ValueError as error:
-            if "could not convert" not in str(error):
+        except (TypeError, ValueError) as error:
+            if not any(words in str(error) for words in ("could not convert", "a real number")):
                 raise
             raise ValueError(
                 f"X: {_text_column(X)}: encode such columns first, for example with "
