@@ -1,0 +1,1 @@
+"""Commands that are killed, that meet a full disk, and that run out of memory."""

@@ -1,0 +1,75 @@
+"""The page of all that was recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from benchmarks.reporting import ROOT, machine, table
+
+RECORD = ROOT / "docs" / "results" / "survive.jsonl"
+PAGE = RECORD.with_suffix(".md")
+FINE = ("killed", "ended before")
+
+
+def page(lines: list[dict[str, Any]]) -> str:
+    """Markdown of kills and limits."""
+    kills: dict[str, Counter[str]] = {}
+    limits: dict[tuple[str, str], Counter[str]] = {}
+    other: list[str] = []
+    for line in lines:
+        if line["kind"] == "kill":
+            kills.setdefault(line["command"], Counter())[line["verdict"]] += line["n"]
+            if line["verdict"] not in FINE:
+                other.append(f"- {line['command']}, killed: {line['verdict']}")
+            continue
+        limits.setdefault((line["command"], line["kind"]), Counter())[line["verdict"]] += 1
+        if line["verdict"] not in ("done", "refused"):
+            where = f"{line['command']}, {line['limit']:,} {line['kind']}"
+            other.append(f"- {where}: {line['verdict']} `{line['said']}`")
+    return "\n\n".join([*_kills(kills), *_limits(limits), *_end(other, lines)]) + "\n"
+
+
+def _kills(kills: dict[str, Counter[str]]) -> list[str]:
+    rows = [
+        [name, f"{sum(c.values()):,}", f"{c['killed']:,}", f"{c['ended before']:,}",
+         str(sum(n for verdict, n in c.items() if verdict not in FINE))]
+        for name, c in kills.items()
+    ]  # fmt: skip
+    every = sum(kills.values(), Counter())
+    bad = sum(n for verdict, n in every.items() if verdict not in FINE)
+    return [
+        "# Killed, and starved",
+        "`python -m benchmarks.survive --kills 1000 --limits --record` kills commands at random "
+        "moments of their work, reads every file that can be seen, and gives the command again: "
+        "the result must be that of a command that was left alone. A benchmark that was killed "
+        "may have some of its lines; a half file, another line or another result is lost.",
+        f"{sum(every.values()):,} runs, {every['killed']:,} of them killed, {bad} with a half file "
+        "or another result.",
+        table(["command", "runs", "killed", "ended first", "half files or lost"], rows),
+    ]
+
+
+def _limits(limits: dict[tuple[str, str], Counter[str]]) -> list[str]:
+    if not limits:
+        return []
+    rows = [
+        [name, kind, str(sum(c.values())), str(c["done"]), str(c["refused"]),
+         str(sum(n for verdict, n in c.items() if verdict not in ("done", "refused")))]
+        for (name, kind), c in limits.items()
+    ]  # fmt: skip
+    return [
+        "Then files may not grow beyond a length, memory is what the process has at its start and "
+        "less and less beside it, and the disk (a tmpfs) has a page more at every step until the "
+        "command gets through. A command must end well, or with one line and nothing left behind.",
+        table(["command", "limit on", "steps", "done", "refused", "other"], rows),
+    ]
+
+
+def _end(other: list[str], lines: list[dict[str, Any]]) -> list[str]:
+    commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
+    return [
+        *(["What ended otherwise:\n\n" + "\n".join(other[:30])] if other else []),
+        f"{machine()}; runs of commits {commits}. Hidden temporary files of a killed process may "
+        "stay behind; they never have a name that was asked for.",
+    ]
