@@ -53,9 +53,9 @@ def left_alone(inputs: Path) -> tuple[dict[str, dict[str, Any]], dict[str, float
     """What every command ends in, and the seconds it takes once all is compiled."""
     truth, took = {}, {}
     for name, job in JOBS.items():
-        with fresh(inputs) as warm, contextlib.chdir(warm):
-            with contextlib.redirect_stdout(io.StringIO()):
-                app(list(job.arguments), prog_name="bmcg", standalone_mode=False)
+        silent = contextlib.redirect_stdout(io.StringIO())
+        with fresh(inputs) as warm, contextlib.chdir(warm), silent:
+            app(list(job.arguments), prog_name="bmcg", standalone_mode=False)
         with fresh(inputs) as folder:
             began = time.monotonic()
             code = finished(child(job.arguments, folder, nothing))

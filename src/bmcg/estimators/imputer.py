@@ -386,7 +386,9 @@ resume
 def _text_column(X: Any) -> str:
     """Where there is text: the first such column and a value of it."""
     cells = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X, dtype=object)
-    names = list(X.columns) if hasattr(X, "columns") else list(range(np.shape(cells)[-1]))
+    if cells.ndim != 2:
+        return f"a {type(X).__name__} is no matrix of numbers"
+    names = list(X.columns) if hasattr(X, "columns") else list(range(cells.shape[1]))
     for name, column in zip(names, cells.T, strict=True):
         for cell in column:
             try:
