@@ -94,7 +94,9 @@ def result(path: Path) -> Any:
     """What a file says, without the seconds that it took; raises where it is not whole."""
     if path.suffix == ".safetensors":
         arrays, header = read_tensors(path, MODEL)
-        return {name: array.tobytes() for name, array in arrays.items()}, header["shape"]
+        # Steps of the solver are those of the process that made the last sweeps.
+        kept = {name: array.tobytes() for name, array in arrays.items() if name != "solve_steps"}
+        return kept, header["shape"]
     if path.suffix == ".parquet":
         table = parquet.read_table(path).drop_columns(list(OF_THE_RUN))
         return sorted(map(repr, table.to_pylist()))
