@@ -18,8 +18,10 @@ from bmcg.cli.outcome import OF_THE_INPUT, OF_THE_MACHINE, PACKAGE, UserError, o
 
 Outcome = Literal["answered", "refused"]
 
-# Seconds that a small input may take, and characters that a message may have.
+# Seconds of a processor that a small input may take, of the clock on a machine that has other work,
+# and characters that a message may have.
 SECONDS = 20
+PATIENCE = 300
 LONGEST = 2_000
 
 
@@ -50,13 +52,16 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
     def late(*_: Any) -> None:
         raise Finding(f"no answer within {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = [signal.signal(number, late) for number in (signal.SIGPROF, signal.SIGALRM)]
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, PATIENCE))
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in zip((signal.SIGPROF, signal.SIGALRM), before, strict=True):
+            signal.signal(number, handler)
 
 
 def judged(attack: Callable[[], Any], named: str = "") -> Outcome:

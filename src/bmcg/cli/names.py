@@ -47,9 +47,10 @@ def label_names(table: pa.Table, name: str, path: Path) -> Names:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
-        whole = pc.cast(column, pa.int64(), safe=False)
-        if pc.all(pc.equal(whole, column)).as_py():
-            column = whole
+        # Beyond 2⁵³ a float does not tell which whole number it is.
+        exact = pc.less_equal(pc.abs(column), 2.0**53)
+        if pc.all(pc.and_(exact, pc.equal(pc.floor(column), column))).as_py():
+            column = pc.cast(column, pa.int64())
     if not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)):
         column = column.cast(pa.string())
     _check_present(column, name, path)
