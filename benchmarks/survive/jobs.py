@@ -43,28 +43,28 @@ JOBS = {
     "fit": Job(
         ("fit", "ratings.csv", *LONG, *QUICK, "--max-sweeps", "20", "-o", "model.safetensors",
          "--checkpoint", "c.ckpt"),
-        ("model.safetensors",), ("--resume", "--force"), 340, ("c.ckpt",),
+        ("model.safetensors",), ("--resume", "--force"), 430, ("c.ckpt",),
     ),
     "impute": Job(
         ("impute", "wide.csv", "-o", "out.csv", "--std", "std.csv", "--scale", "no", *QUICK,
          "--max-sweeps", "10"),
-        ("out.csv", "std.csv"), ("--force",), 150,
+        ("out.csv", "std.csv"), ("--force",), 70,
     ),
     "inpaint": Job(
         ("inpaint", "picture.png", "--mask", "mask.png", "-o", "out.png", "--jobs", "1"),
-        ("out.png",), ("--force",), 100,
+        ("out.png",), ("--force",), 40,
     ),
     "update": Job(
         ("update", "given.safetensors", "more.csv", "--data", "ratings.csv", "--value", "rating",
          "-o", "newer.safetensors"),
-        ("newer.safetensors",), ("--force",), 340,
+        ("newer.safetensors",), ("--force",), 430,
     ),
     "report": Job(
-        ("report", "given.safetensors", "-o", "page.html"), ("page.html",), ("--force",), 40,
+        ("report", "given.safetensors", "-o", "page.html"), ("page.html",), ("--force",), 15,
     ),
     "bench": Job(
         ("bench", "synthetic", "--quick", "--methods", "LMaFit", "--seeds", "1", "--out", "."),
-        ("synthetic.parquet",), (), 30,
+        ("synthetic.parquet",), (), 15,
         ("synthetic.md", "synthetic-seconds.md", "synthetic.png", "synthetic.svg", "pictures"),
     ),
 }  # fmt: skip

@@ -14,6 +14,8 @@ from bmcg.cli.app import app
 COLUMNS = ("--row", "user", "--col", "item", "--value", "rating")
 # A variational fit, which is quick; what is said of defaults leaves the posterior out.
 FIT = (*COLUMNS, "--max-sweeps", "20", "--posterior", "variational")
+# The same for tables that are filled, of which no question is asked.
+FILL = ("--posterior", "column", "--scale", "no")
 # LAPACK needs no compilation, which would dominate these tests.
 DENSE = ("--engine", "dense")
 

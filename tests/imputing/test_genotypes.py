@@ -13,6 +13,9 @@ from bmcg.imputing.vcf_calls import read_call
 
 from ..cli.conftest import call, refused
 
+# A variational fit, which is quick, where files are what is tested.
+QUICK = ("--posterior", "column")
+
 HEADER = (
     "##fileformat=VCFv4.2",
     "##contig=<ID=22>",
@@ -52,7 +55,7 @@ def cohort(tmp_path_factory):
     lines[1] = '##contig=<ID=22>\n##INFO=<ID=AF,Number=1,Type=Float,Description="Frequency">'
     path.write_text("\n".join(lines) + "\n")
     out = path.with_name("out.vcf.gz")
-    ended = call("impute", path, "-o", out, "--std", path.with_name("std.tsv"))
+    ended = call("impute", path, "-o", out, "--std", path.with_name("std.tsv"), *QUICK)
     assert ended.code == 0, ended.err
     return path, out, copies, gone
 
@@ -119,7 +122,7 @@ def test_bcftools_accepts_and_indexes_the_output(cohort, tmp_path):
 def test_bcf_in_and_out(cohort, tmp_path):
     cyvcf2 = pytest.importorskip("cyvcf2")
     path, out, _, _ = cohort
-    ended = call("impute", path, "-o", tmp_path / "out.bcf")
+    ended = call("impute", path, "-o", tmp_path / "out.bcf", *QUICK)
     assert ended.code == 0, ended.err
     for text, binary in zip(
         cyvcf2.VCF(str(out)), cyvcf2.VCF(str(tmp_path / "out.bcf")), strict=True
@@ -141,7 +144,7 @@ def test_haploid_calls_stay_haploid(tmp_path):
     body = ["\t".join(line) for line in cells]
     path = tmp_path / "in.vcf"
     path.write_text("\n".join([*lines[: len(HEADER) + 1], *body]) + "\n")
-    assert call("impute", path, "-o", tmp_path / "out.vcf").code == 0
+    assert call("impute", path, "-o", tmp_path / "out.vcf", *QUICK).code == 0
     out = records(tmp_path / "out.vcf")
     assert len(out[3][9].split(":")[2].split(",")) == 2
     assert "/" not in out[3][9]
@@ -168,7 +171,7 @@ def test_unsupported_records_are_refused_or_kept_as_they_are(tmp_path, alternati
     assert words in message
     assert "22:1070" in message
     assert not out.exists()
-    assert call("impute", path, "-o", out, "--unsupported", "keep").code == 0
+    assert call("impute", path, "-o", out, "--unsupported", "keep", *QUICK).code == 0
     assert [c.split(":")[0] for c in records(out)[7]] == [c.split(":")[0] for c in cells]
     assert records(out)[2][12].count(":") == 2
 
@@ -180,7 +183,7 @@ def test_plink_files_change_in_missing_calls_alone(tmp_path):
     values = np.where(gone, -127, copies).astype(np.int8)
     path = tmp_path / "in.bed"
     reader.to_bed(path, values.T, properties={"sid": [f"rs{i}" for i in range(50)]})
-    ended = call("impute", path, "-o", tmp_path / "out.bed")
+    ended = call("impute", path, "-o", tmp_path / "out.bed", *QUICK)
     assert ended.code == 0, ended.err
     with reader.open_bed(tmp_path / "out.bed") as bed:
         found = bed.read(dtype="int8").T
@@ -188,7 +191,7 @@ def test_plink_files_change_in_missing_calls_alone(tmp_path):
     assert np.mean(found[gone] == copies[gone]) > 0.9
     for suffix in (".bim", ".fam"):
         assert path.with_suffix(suffix).read_bytes() == (tmp_path / f"out{suffix}").read_bytes()
-    assert call("impute", path, "-o", tmp_path / "out.vcf").code == 0
+    assert call("impute", path, "-o", tmp_path / "out.vcf", *QUICK).code == 0
     lines = records(tmp_path / "out.vcf")
     for i, line in enumerate(lines):
         for j, text in enumerate(line[9:]):
@@ -243,7 +246,7 @@ def test_anndata_gains_layers_and_keeps_the_rest(tmp_path):
     data = anndata.AnnData(np.where(gone, np.nan, X))
     data.obs["kind"] = "cell"
     data.write_h5ad(tmp_path / "in.h5ad")
-    ended = call("impute", tmp_path / "in.h5ad", "-o", tmp_path / "out.h5ad")
+    ended = call("impute", tmp_path / "in.h5ad", "-o", tmp_path / "out.h5ad", *QUICK)
     assert ended.code == 0, ended.err
     out = anndata.read_h5ad(tmp_path / "out.h5ad")
     np.testing.assert_array_equal(out.X, data.X)
@@ -251,7 +254,7 @@ def test_anndata_gains_layers_and_keeps_the_rest(tmp_path):
     assert np.abs(out.layers["bmcg"][gone] - X[gone]).mean() < 0.2
     assert (out.layers["bmcg_std"][gone] > 0).all()
     assert list(out.obs["kind"]) == list(data.obs["kind"])
-    model = impute_anndata(data, random_state=0)
+    model = impute_anndata(data, random_state=0, posterior="column")
     np.testing.assert_allclose(data.layers["bmcg"], out.layers["bmcg"], rtol=1e-6)
     assert model.shape_ == X.shape
     with pytest.raises(KeyError, match="no such layer"):

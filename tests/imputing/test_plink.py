@@ -9,6 +9,7 @@ from bmcg.imputing.plink import PlinkSource
 
 from ..cli.conftest import call, refused
 from .cohorts import haplotypes, hidden, records
+from .test_genotypes import QUICK
 
 CODES = np.array([3, 2, 0, 1], dtype=np.uint8)  # of 0, 1, 2 copies and of a missing call
 
@@ -38,7 +39,7 @@ def copies():
 
 
 def test_vcf_of_a_bed_says_that_the_reference_is_not_known(tmp_path, copies):
-    ended = call("impute", write_bed(tmp_path, copies), "-o", tmp_path / "out.vcf")
+    ended = call("impute", write_bed(tmp_path, copies), "-o", tmp_path / "out.vcf", *QUICK)
     assert ended.code == 0, ended.err
     assert "A2 and A1 of all 40 sites are written as REF and ALT" in ended.err
     for line in records(tmp_path / "out.vcf"):
@@ -51,12 +52,12 @@ def test_a_man_has_one_x_chromosome(tmp_path, copies):
     single = np.where(copies[:, :10] == 1, 2, copies[:, :10])
     copies = np.hstack((single, copies[:, 10:]))
     path = write_bed(tmp_path, copies, chromosome="23", sexes=sexes)
-    assert call("impute", path, "-o", tmp_path / "out.bed").code == 0
+    assert call("impute", path, "-o", tmp_path / "out.bed", *QUICK).code == 0
     made = PlinkSource.open(tmp_path / "out.bed")
     assert not made.notes
     assert (made.values[:, :10] != 1).all()
     assert (made.values[:, 10:] == 1).any()
-    assert call("impute", path, "-o", tmp_path / "out.vcf").code == 0
+    assert call("impute", path, "-o", tmp_path / "out.vcf", *QUICK).code == 0
     for line in records(tmp_path / "out.vcf"):
         assert all("/" not in cell for cell in line[9:19])
         assert all("/" in cell for cell in line[19:])
@@ -64,7 +65,7 @@ def test_a_man_has_one_x_chromosome(tmp_path, copies):
 
 def test_heterozygous_calls_of_one_chromosome_are_kept_and_counted(tmp_path, copies):
     path = write_bed(tmp_path, copies, chromosome="MT")
-    ended = call("impute", path, "-o", tmp_path / "out.bed")
+    ended = call("impute", path, "-o", tmp_path / "out.bed", *QUICK)
     assert f"{(copies == 1).sum()} heterozygous calls" in ended.err
     made = PlinkSource.open(tmp_path / "out.bed").codes
     np.testing.assert_array_equal(made == 2, copies == 1)

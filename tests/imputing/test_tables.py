@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bmcg.imputing.matrix import fill
 from bmcg.imputing.text import TextTable, number_text
 
-from ..cli.conftest import call, refused
+from ..cli.conftest import FILL, call, refused
 
 
 def planted(m=40, n=6, seed=0):
@@ -78,7 +78,7 @@ def test_text_passes_through_character_by_character(tmp_path_factory, rows, end,
 def test_only_missing_cells_of_a_csv_file_change(tmp_path, mark, quote, end):
     X, gone = planted()
     path = write(tmp_path / "in.csv", csv_lines(X, gone, mark, quote), end)
-    ended = call("impute", path, "-o", tmp_path / "out.csv", "--std", tmp_path / "std.csv")
+    ended = call("impute", path, "-o", tmp_path / "out.csv", "--std", tmp_path / "std.csv", *FILL)
     assert ended.code == 0, ended.err
     was, now, std = (TextTable.read(tmp_path / f"{name}.csv", ",") for name in ("in", "out", "std"))
     for i in range(len(X)):
@@ -102,8 +102,8 @@ def test_whole_numbers_stay_whole_unless_asked_otherwise(tmp_path):
     for i, row in enumerate(X):
         lines.append(",".join("" if gone[i, j] else str(int(x)) for j, x in enumerate(row)))
     path = write(tmp_path / "in.csv", lines)
-    call("impute", path, "-o", tmp_path / "whole.csv")
-    call("impute", path, "-o", tmp_path / "floats.csv", "--floats")
+    call("impute", path, "-o", tmp_path / "whole.csv", *FILL)
+    call("impute", path, "-o", tmp_path / "floats.csv", "--floats", *FILL)
     whole = (tmp_path / "whole.csv").read_text()
     assert "." not in whole
     assert "." in (tmp_path / "floats.csv").read_text()
@@ -126,7 +126,7 @@ def test_parquet_keeps_types_order_and_metadata(tmp_path):
     schema = pa.schema([pa.field("name", pa.string()), *fields], metadata={"made": "here"})
     table = pa.table([pa.array([f"r{i}" for i in range(60)]), *columns], schema=schema)
     parquet.write_table(table, tmp_path / "in.parquet")
-    ended = call("impute", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet")
+    ended = call("impute", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", *FILL)
     assert ended.code == 0, ended.err
     out = parquet.read_table(tmp_path / "out.parquet")
     assert out.schema.equals(table.schema, check_metadata=True)
@@ -173,7 +173,7 @@ def test_standardizing_serves_columns_in_different_units():
     X, gone = planted(80, 6)
     units = 10.0 ** np.arange(-3, 3)
     values = np.where(gone, np.nan, 5 + X) * units
-    filled, _ = fill(values, random_state=0, n_jobs=1)
+    filled, _ = fill(values, random_state=0, n_jobs=1, posterior="column")
     error = (filled.mean - ((5 + X) * units)[gone]) / units[filled.cols]
     assert np.sqrt(np.mean(error**2)) < 0.1
     assert np.mean(np.abs(error) < 3 * filled.std / units[filled.cols]) > 0.95
@@ -217,7 +217,7 @@ def test_unknown_nodes_are_named_and_may_be_ignored(tmp_path):
     message = refused(*command)
     assert "'nowhere'" in message
     assert "--unknown-nodes ignore" in message
-    assert call(*command, "--ignore-unknown").code == 0
+    assert call(*command, "--ignore-unknown", *FILL).code == 0
 
 
 def test_inputs_and_earlier_outputs_are_not_replaced(tmp_path):

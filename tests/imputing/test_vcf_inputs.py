@@ -15,6 +15,7 @@ from bmcg.imputing.vcf_calls import CallReader, read_call
 
 from ..cli.conftest import call, refused
 from .cohorts import calls_of, haplotypes, hidden, records, write_vcf
+from .test_genotypes import QUICK
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_a_site_without_calls_stays_missing_and_is_counted(tmp_path, cohort):
     calls, _ = cohort
     calls[5] = ["./."] * 20
     path, out = write_vcf(tmp_path / "in.vcf", calls), tmp_path / "out.vcf"
-    ended = call("impute", path, "-o", out)
+    ended = call("impute", path, "-o", out, *QUICK)
     assert ended.code == 0
     assert "1 site has no call at all" in ended.err
     lines = records(out)
@@ -41,11 +42,11 @@ def test_a_sample_without_calls_stays_missing_unless_a_graph_tells_of_it(tmp_pat
     for line in calls:
         line[3] = "./."
     path, out = write_vcf(tmp_path / "in.vcf", calls), tmp_path / "out.vcf"
-    ended = call("impute", path, "-o", out)
+    ended = call("impute", path, "-o", out, *QUICK)
     assert "1 sample has no call at all" in ended.err
     assert all(line[12] == "./." for line in records(out))
     (tmp_path / "kin.csv").write_text("a,b,w\np3,p4,1\np3,p5,1\n")
-    ended = call("impute", path, "-o", out, "--force", "--col-graph", tmp_path / "kin.csv")
+    ended = call("impute", path, "-o", out, "--force", "--col-graph", tmp_path / "kin.csv", *QUICK)
     assert ended.code == 0, ended.err
     assert all(line[12][:3] != "./." for line in records(out))
 
@@ -84,7 +85,7 @@ def test_fields_left_out_at_the_end_of_a_call_keep_their_place(tmp_path, cohort)
     calls, gone = cohort
     calls = [[gt if j % 2 else f"{gt}:12:3" for j, gt in enumerate(line)] for line in calls]
     path, out = write_vcf(tmp_path / "in.vcf", calls, form="GT:DP:GQ"), tmp_path / "out.vcf"
-    assert call("impute", path, "-o", out).code == 0
+    assert call("impute", path, "-o", out, *QUICK).code == 0
     for i, line in enumerate(records(out)):
         assert line[8] == ("GT:DP:GQ:DS:GP" if gone[i].any() else "GT:DP:GQ:DS")
         for j, cell in enumerate(line[9:]):
@@ -97,7 +98,7 @@ def test_a_dosage_that_was_there_stays(tmp_path, cohort):
     calls, gone = cohort
     calls = [[f"{gt}:0.123" for gt in line] for line in calls]
     path, out = write_vcf(tmp_path / "in.vcf", calls, form="GT:DS"), tmp_path / "out.vcf"
-    assert call("impute", path, "-o", out).code == 0
+    assert call("impute", path, "-o", out, *QUICK).code == 0
     for i, line in enumerate(records(out)):
         for j, cell in enumerate(line[9:]):
             assert gone[i, j] or cell == calls[i][j]
