@@ -147,7 +147,12 @@ def _columns(frame: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.bool_]]]:
                 "frame, or a two-dimensional array of numbers with at least one line"
             )
         return {str(at): (column, np.isnan(column)) for at, column in enumerate(frame.T)}
-    table = eager(frame, "frame")
+    try:
+        table = eager(frame, "frame")
+    except TypeError:
+        raise TypeError(
+            f"frame is a {type(frame).__name__}: pass a data frame or a numeric array"
+        ) from None
     if 0 in table.shape:
         raise ValueError(f"frame has shape {table.shape}: there is nothing to build a graph from")
     return {str(name): _values(name, table.get_column(name)) for name in table.columns}
