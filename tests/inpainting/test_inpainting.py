@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from PIL import Image
 
 from bmcg.backends import NumbaBackend
 from bmcg.inpainting import inpaint
-from bmcg.inpainting.field import bending, smooth_field
+from bmcg.inpainting.field import Stiffness, smooth_field
 from bmcg.inpainting.gaps import hold_out
 from bmcg.inpainting.patches import (
     COVER_WITH,
@@ -41,34 +40,6 @@ def file(tmp_path):
     path = tmp_path / "in.png"
     Image.fromarray(textured().astype(np.uint8)).save(path)
     return path
-
-
-def test_bending_energy_is_that_of_second_differences_and_spares_planes():
-    h, w = 5, 6
-    f = np.random.default_rng(0).standard_normal((h, w))
-    energy = (np.diff(f, 2, axis=0) ** 2).sum() + (np.diff(f, 2, axis=1) ** 2).sum()
-    energy += 2 * (np.diff(np.diff(f, axis=0), axis=1) ** 2).sum()
-    K = bending((h, w))
-    assert f.ravel() @ (K @ f.ravel()) == pytest.approx(energy)
-    y, x = np.mgrid[:h, :w]
-    np.testing.assert_allclose(K @ (3.0 + 2 * x - y).ravel(), 0.0, atol=1e-12)
-
-
-def test_the_surface_solves_its_equations():
-    rng = np.random.default_rng(1)
-    x, known = rng.standard_normal((40, 37)), rng.random((40, 37)) < 0.3
-    level = x[known].mean()
-    Q = (bending(x.shape) + sp.diags_array(known.ravel() / 0.1 + 1e-9)).toarray()
-    expected = np.linalg.solve(Q, (known * (x - level)).ravel() / 0.1).reshape(x.shape) + level
-    found = smooth_field(np.where(known, x, 99.0), known, 0.1, max_steps=5000)
-    np.testing.assert_allclose(found, expected, atol=2e-3)
-
-
-def test_a_surface_that_runs_out_of_steps_is_told():
-    x = np.random.default_rng(0).random((30, 30))
-    known = np.random.default_rng(1).random(x.shape) < 0.3
-    with pytest.warns(RuntimeWarning, match="smooth surface of a picture ran out of 2 steps"):
-        smooth_field(x, known, 1e-2, max_steps=2, final=True)
 
 
 def test_patches_cover_every_pixel_and_hold_their_own():
@@ -156,14 +127,18 @@ def test_kept_back_pixels_do_not_follow_a_mask_of_the_same_seed():
 
 def test_texture_comes_back_better_than_from_a_smooth_surface(filled):
     picture, known, found = filled
-    surface = smooth_field(np.where(known, picture, 0), known, 1e-2)
+    surface = smooth_field(np.where(known, picture, 0), known, Stiffness(1e-2, 0.1))
     whole = psnr(picture, np.where(known, picture, found.mean))
     assert whole > psnr(picture, np.where(known, picture, surface)) + 1.0
     assert whole > 30
 
 
-def test_standard_deviations_are_those_of_the_errors(filled):
-    picture, known, found = filled
+def test_standard_deviations_are_those_of_the_errors():
+    # Without noise the picture is of low rank and comes back to the last digits.
+    rng = np.random.default_rng(0)
+    picture = textured() + 3.0 * rng.standard_normal(textured().shape)
+    known = rng.random(picture.shape) < 0.4
+    found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
     z = ((found.mean - picture) / found.std)[~known]
     assert 0.7 < z.std() < 1.5
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, gaussian_filter1d
 
-from .gaps import SHALLOW, depth, hold_out, independence
+from .gaps import are_deep, depth, hold_out, independence
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -110,7 +110,7 @@ def more_trials(
     """
     trials: list[Trial] = []
     deepest = float(depth(known).max())
-    if deepest <= SHALLOW:
+    if not are_deep(known):
         return trials
     while len(trials) < MOVES and _least_count([first, *trials], deepest) < ENOUGH:
         held = hold_out(known, rng)

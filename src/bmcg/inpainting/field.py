@@ -1,123 +1,173 @@
-"""A smooth surface through the known pixels: thin-plate energy on the grid.
+"""A picture as a Gaussian field on the grid of its pixels.
 
-The surface f minimises Σ_known (x − f)²/ρ + Σ (f_xx² + 2 f_xy² + f_yy²) over the grid, the
-posterior mean of a Gaussian field whose precision is the squared second differences. It knows
-nothing of texture, but it is hard to beat where a picture is smooth.
+The field f minimises Σ_known (x − f)²/ρ + c·(bending of f) + b·(slopes of f), and is the posterior
+mean of a Gaussian field with precision cL² + bL, L the Laplacian of the grid: a thin plate where
+b is small, a membrane where c is. What bends along an edge of the picture costs more than what
+bends across it (`steered_field`): then the grid is a graph whose ties follow the picture.
+
+Channels are neighbours of each other: in the eigenvectors of their complete graph, their mean and
+their differences, they stand alone, each with a smoothness of its own.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..linalg.cg import conjugate_gradient
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import dctn, idctn
+
+from ..linalg.cg import Operator, conjugate_gradient
+from .steering import Steering
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-# Ratios of noise to curvature that are tried on held-out pixels.
+# Ratios of noise to bending that are tried on held-out pixels.
 RATIOS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
-# A grid this small is where coarse-to-fine starts begin.
-COARSEST = 32
 # Share of its first residual that a solve may leave without a word: about one grey of 256.
 VISIBLE = 4e-3
+TOL, MAX_STEPS = 1e-4, 400
 
 
-def bending(shape: tuple[int, int]) -> sp.csr_array:
-    """The energy's matrix over the pixels of a grid, row by row, shape (h·w, h·w)."""
-    h, w = shape
-    parts = []
-    if w > 2:
-        parts.append(sp.kron(sp.eye_array(h), _second(w)))
-    if h > 2:
-        parts.append(sp.kron(_second(h), sp.eye_array(w)))
-    if h > 1 and w > 1:
-        parts.append(np.sqrt(2.0) * sp.kron(_first(h), _first(w)))
-    if not parts:
-        return sp.csr_array((h * w, h * w))
-    D = sp.csr_array(sp.vstack(parts))
-    return sp.csr_array(D.T @ D)
+class Stiffness(NamedTuple):
+    """How smooth a field is.
+
+    Attributes
+    ----------
+    ratio : float
+        ρ, the variance of the noise over that of second differences.
+    membrane : float
+        b, with c = 1.
+    contrast : float
+        Squared slope, over the picture's mean, from which on an edge is one; zero for none.
+    """
+
+    ratio: float
+    membrane: float
+    contrast: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is known of a picture.
+
+    Attributes
+    ----------
+    values : ndarray of shape (h, w)
+        Anything where not known.
+    known : ndarray of bool, shape (h, w)
+    """
+
+    values: Array
+    known: Bool
+
+    def solve(
+        self, energy: Operator, spectrum: Array, ratio: float, start: Array | None, max_steps: int
+    ) -> tuple[Array, float]:
+        """The field of an energy, whose eigenvalues are about `spectrum`, and what is left."""
+        shape, level = self.values.shape, float(self.values[self.known].mean())
+        # The tiny ridge settles what too few known pixels leave open.
+        weight = self.known / ratio + 1e-9
+        pull = np.where(self.known, (self.values - level) / ratio, 0.0)
+        turned = 1.0 / (spectrum + weight.mean())
+
+        def apply(f: Array) -> Array:
+            return (energy(f.reshape(shape)) + weight * f.reshape(shape)).ravel()
+
+        def precondition(r: Array) -> Array:
+            return _filtered(r.reshape(shape), turned).ravel()
+
+        found = conjugate_gradient(
+            apply,
+            pull.ravel(),
+            start=None if start is None else (start - level).ravel(),
+            precondition=precondition,
+            residual_tol=TOL,
+            max_steps=max_steps,
+        )
+        if found.residual > VISIBLE:
+            found.told("the smooth surface of a picture", "it is usable, but not its smoothest")
+        return found.x.reshape(shape) + level, found.residual
+
+
+def laplacian(shape: tuple[int, int]) -> Array:
+    """Eigenvalues of the grid's Laplacian, in the cosines of `dctn`, shape (h, w)."""
+    down, across = (2.0 - 2.0 * np.cos(np.pi * np.arange(n) / n) for n in shape)
+    return np.asarray(down[:, None] + across)
 
 
 def smooth_field(
     values: Array,
     known: Bool,
-    ratio: float,
+    stiffness: Stiffness,
     start: Array | None = None,
     *,
-    max_steps: int = 400,
-    final: bool = False,
+    max_steps: int = MAX_STEPS,
 ) -> Array:
-    """The surface, shape (h, w).
+    """The field alike in all directions, shape (h, w).
 
     Parameters
     ----------
     values : ndarray of shape (h, w)
         Anything where not known.
     known : ndarray of bool, shape (h, w)
-    ratio : float
-        ρ, the variance of the noise over that of the second differences.
+    stiffness : Stiffness
     start : ndarray of shape (h, w), optional
-        Where the solve starts; by default the surface of a picture half the size.
+        Where the solve starts.
     max_steps : int
-    final : bool
-        Whether the surface is shown: one that only chooses or starts another may be rough.
     """
-    level = float(values[known].mean())
-    x = np.where(known, values - level, 0.0)
-    guess = (_coarse_start(x, known, ratio) if start is None else start - level).ravel()
-    K = bending(values.shape)
-    # The tiny ridge settles what too few known pixels leave open, a tilt of the plane.
-    weight = known.ravel() / ratio + 1e-9
-    diagonal = K.diagonal() + weight
-    solution = conjugate_gradient(
-        lambda f: K @ f + weight * f,
-        known.ravel() * x.ravel() / ratio,
-        start=guess,
-        precondition=lambda r: r / diagonal,
-        gain_tol=1e-9,
-        residual_tol=1e-7,
-        max_steps=max_steps,
-    )
-    if final and solution.residual > VISIBLE:
-        solution.told("the smooth surface of a picture", "it is usable, but not its smoothest")
-    return solution.x.reshape(values.shape) + level
+    L = laplacian(values.shape)
+    spectrum = L**2 + stiffness.membrane * L
+
+    def energy(f: Array) -> Array:
+        return _filtered(f, spectrum)
+
+    return Problem(values, known).solve(energy, spectrum, stiffness.ratio, start, max_steps)[0]
 
 
-def best_ratio(values: Array, known: Bool, held: Bool) -> float:
-    """The ratio whose surface through `known` comes nearest to the held-out pixels.
+def steered_field(
+    values: Array,
+    known: Bool,
+    stiffness: Stiffness,
+    guide: Array,
+    *,
+    rounds: int = 2,
+    max_steps: int = MAX_STEPS,
+) -> Array:
+    """The field that is smooth along the edges of the picture, shape (h, w).
 
-    From the smallest on, until errors have grown twice.
+    Parameters
+    ----------
+    values, known, stiffness
+        As of `smooth_field`.
+    guide : ndarray of shape (h, w)
+        A first guess, whose edges are followed; then those of what was found.
+    rounds : int
+    max_steps : int
     """
-    errors: list[float] = []
-    surface: Array | None = None
-    for ratio in RATIOS:
-        surface = smooth_field(values, known, ratio, surface)
-        errors.append(float(np.mean((surface[held] - values[held]) ** 2)))
-        if len(errors) - 1 - int(np.argmin(errors)) == 2:
-            break
-    return RATIOS[int(np.argmin(errors))]
+    L, f = laplacian(values.shape), guide
+    for _ in range(rounds):
+        ties = Steering.of(f, stiffness.contrast)
+        typical = float(np.sqrt(ties.along * ties.across).mean())
+        spectrum = typical * (L**2 + stiffness.membrane * L)
+
+        def energy(x: Array, ties: Steering = ties) -> Array:
+            return ties.bending(x) + stiffness.membrane * ties.slopes(x)
+
+        f, _ = Problem(values, known).solve(energy, spectrum, stiffness.ratio, f, max_steps)
+    return f
 
 
-def _coarse_start(x: Array, known: Bool, ratio: float) -> Array:
-    h, w = x.shape
-    if min(h, w) < 4 or max(h, w) <= COARSEST:
-        return np.zeros(x.shape)
-    rows, cols = np.arange(h) // 2, np.arange(w) // 2
-    cell = (rows[:, None] * ((w + 1) // 2) + cols).ravel()
-    shape = ((h + 1) // 2, (w + 1) // 2)
-    count = np.bincount(cell, known.ravel(), int(np.prod(shape))).reshape(shape)
-    total = np.bincount(cell, (known * x).ravel(), int(np.prod(shape))).reshape(shape)
-    seen = count > 0
-    half = smooth_field(np.divide(total, count, where=seen, out=np.zeros(shape)), seen, ratio)
-    return half[np.ix_(rows, cols)]
+def channel_basis(count: int) -> Array:
+    """Eigenvectors of the complete graph of channels, columns: the mean, then differences."""
+    level = np.full((count, 1), 1.0)
+    basis, _ = np.linalg.qr(np.hstack((level, np.eye(count)[:, 1:])))
+    return np.asarray(basis * np.sign(basis[0]))
 
 
-def _first(n: int) -> sp.dia_array:
-    return sp.diags_array([-np.ones(n - 1), np.ones(n - 1)], offsets=[0, 1], shape=(n - 1, n))
-
-
-def _second(n: int) -> sp.dia_array:
-    ones = np.ones(n - 2)
-    return sp.diags_array([ones, -2 * ones, ones], offsets=[0, 1, 2], shape=(n - 2, n))
+def _filtered(f: Array, spectrum: Array) -> Array:
+    turned = dctn(f, norm="ortho")
+    turned *= spectrum
+    return np.asarray(idctn(turned, norm="ortho", overwrite_x=True))

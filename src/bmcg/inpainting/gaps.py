@@ -12,8 +12,9 @@ Bool = NDArray[np.bool_]
 # Share of the known pixels on which predictions are judged, and how often the gaps are moved to
 # get as many.
 HELD_OUT, TRIES = 0.1, 30
-# Gaps deeper than this, half a patch, are not judged by single pixels.
+# Gaps deeper than this, half a patch, are not judged by single pixels, unless they are so few.
 SHALLOW = 4.0
+DEEP = 0.01
 
 
 def depth(known: Bool) -> Array:
@@ -33,6 +34,11 @@ def independence(known: Bool) -> Array:
         deepest[1:] = maximum(depth(known), number, np.arange(1, count + 1))
     weight = np.where(deepest > SHALLOW, 1.0 / deepest**2, 1.0)
     return np.asarray(weight[number])
+
+
+def are_deep(known: Bool) -> bool:
+    """Whether gaps are deeper than half a patch, more than a hundredth of what is missing."""
+    return bool((depth(known) > SHALLOW).sum() > DEEP * (~known).sum())
 
 
 def moved_gaps(known: Bool, rng: np.random.Generator) -> Bool:
@@ -67,7 +73,7 @@ def hold_out(known: Bool, rng: np.random.Generator) -> Bool:
     if not held.any():
         held = known & (rng.random(known.shape) < HELD_OUT)
     elif held.sum() > 2 * wanted:
-        if depth(known).max() <= SHALLOW:
+        if not are_deep(known):
             held &= rng.random(known.shape) < wanted / held.sum()
         elif 2 * held.sum() > known.sum():
             held &= _window(known.shape, rng)

@@ -27,13 +27,13 @@ Shape = tuple[int, int, int]
 
 SIDE = 8
 # Kinds of patches at most, and how many times they are learned and told apart anew.
-KINDS, ROUNDS = 16, 2
+KINDS, ROUNDS = 16, 1
 # Sweeps of the fits before the last.
 ROUGH_SWEEPS = 8
 # A kind is learned from no fewer entries than this many whole patches have.
 LEAST_PATCHES = 300
 # Patches are learned from at most this many entries, and evaluated this many rows at a time.
-LEARN_FROM = 400_000
+LEARN_FROM = 200_000
 ROWS_AT_ONCE = 16_384
 # A picture is covered by this many patches, or by those at every half of a side where it takes
 # more.

@@ -1,4 +1,4 @@
-"""Filling a picture: a surface, patches and lines, each trusted where it predicts better."""
+"""Filling a picture: fields, patches and lines, each trusted where it predicts better."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from ..backends import open_backend
 from ..estimators import BMCG
 from ..graphs import chain_graph
 from .bands import Trial, expected_error, local_average, more_trials
-from .field import best_ratio, smooth_field
 from .fits import fit_whole, interrupts_heard
 from .gaps import halves, hold_out, independence
 from .patches import SIDE, apply_patches, covering_grid, kinds_of, learn_kinds
+from .surfaces import Surfaces
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 # Fewer known pixels than this teach nothing about texture.
 LEAST_KNOWN = 100
-# What must be left at most of the squared error for another prediction to come in, and how many
-# standard errors of a share judged by n pixels, 1/√n, it must be below one.
-LEAST_GAIN, SURE = 0.95, 2.0
-# The largest part of a picture on which the surface's smoothness is chosen.
-CROP = 128
+# How many standard errors another prediction must gain to come in.
+SURE = 1.0
+# Sweeps of the picture as one matrix: first, and in all where its squared error is then at most so
+# many times that of the best other prediction.
+FEW_SWEEPS, MANY_SWEEPS, NEAR = 8, 40, 2.0
 # A patch has a level of its own (its bias) and few components; these settle in few sweeps. No
 # question is asked of a fit: pixels that are kept back judge all fits together.
 PARAMETERS = {
     "posterior": "row",
     "bias": True,
-    "max_sweeps": 25,
+    "max_sweeps": 12,
     "tol": 1e-4,
     "selection": False,
 }
@@ -69,13 +70,14 @@ def inpaint(
 ) -> Inpainted:
     """Fill the missing pixels of a picture.
 
-    Three predictions are made of every pixel. One is a smooth surface through the known pixels.
+    Predictions of every pixel are made in several ways. Three are Gaussian fields through the
+    known pixels: a plate, a membrane, and one that bends least along the edges of the picture.
     Another comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
     a few kinds of patches: ranks and noise are learned, new patches are folded in where they
     are most probable. The last is `BMCG` on the picture itself, its lines and columns on chain
     graphs. A tenth of the known pixels is kept back, in gaps of the shape of the missing ones,
     to see how well each does in which part of the picture; the answer is their best
-    combination there, where surface and patches are made again with all known pixels.
+    combination there, where fields and patches are made again with all known pixels.
 
     Parameters
     ----------
@@ -115,24 +117,26 @@ def inpaint(
 def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     """The same for (channels, h, w)."""
     if known.sum() < LEAST_KNOWN:
-        surface = np.stack([smooth_field(channel, known, 1e-2) for channel in values])
+        surface = Surfaces.usual(len(values)).plate(values, known)
         spread = float(values[:, known].std())
         return Inpainted(surface, np.full(values.shape, spread), np.nan, ())
     rng = np.random.default_rng([int(parameters["random_state"]), 1])
     held = hold_out(known, rng)
     kept = known & ~held
-    ratios = [_chosen_ratio(channel, kept, held) for channel in values]
-    surfaces = [_surfaces(values, seen, ratios) for seen in (kept, known)]
-    patches, models, noise = _patches(values, (kept, known), surfaces[0].mean(axis=0), parameters)
-    lines = _lines(values, kept, parameters)
-    trials, finals = (
-        [surface, found[0], *lines] for surface, found in zip(surfaces, patches, strict=True)
-    )
+    fields = Surfaces.chosen(values, kept, held)
+    trials = fields.all(values, kept)
+    finals = fields.all(values, known, trials)
+    surface = trials[0]
+    patches, models, noise = _patches(values, (kept, known), trials[2].mean(axis=0), parameters)
+    trials, finals = [*trials, patches[0][0]], [*finals, patches[1][0]]
+    best = min(_loss(found - values, held) for found in trials)
+    lines = _lines(values, kept, held, best, parameters)
+    trials, finals = trials + lines, finals + lines
     tried, mean = _combine(values, known, held, trials, finals)
-    first = Trial(held, kept, _squared(surfaces[0] - values))
+    first = Trial(held, kept, _squared(surface - values))
 
     def errors_of_surface(seen: Bool) -> Array:
-        return _squared(_surfaces(values, seen, ratios) - values)
+        return _squared(fields.plate(values, seen) - values)
 
     more = more_trials(known, first, errors_of_surface, rng)
     variances = patches[0][1].mean(axis=0), patches[1][1]
@@ -140,19 +144,13 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     return Inpainted(mean, np.sqrt(error), noise, tuple(model.rank_ for model in models))
 
 
+def _loss(error: Array, held: Bool) -> float:
+    return float(np.mean(error[:, held] ** 2))
+
+
 def _squared(error: Array) -> Array:
     """Mean over the channels, (h, w)."""
     return np.asarray((error**2).mean(axis=0))
-
-
-def _surfaces(values: Array, known: Bool, ratios: list[float]) -> Array:
-    """The smooth surface of every channel, (channels, h, w)."""
-    return np.stack(
-        [
-            smooth_field(channel, known, ratio, final=True)
-            for channel, ratio in zip(values, ratios, strict=True)
-        ]
-    )
 
 
 def _patches(
@@ -178,31 +176,27 @@ def _patches(
     return fields, models, float(np.sqrt(noise))
 
 
-def _chosen_ratio(channel: Array, kept: Bool, held: Bool) -> float:
-    """Chosen on the part of the picture, no larger than `CROP`, that has most to say."""
-    h, w = channel.shape
-    tops, lefts = (range(0, max(n - CROP, 0) + 1, CROP) for n in (h, w))
-    crops = [(slice(top, top + CROP), slice(left, left + CROP)) for top in tops for left in lefts]
-    best = max(crops, key=lambda crop: min(held[crop].sum(), kept[crop].sum()))
-    if not (held[best].any() and kept[best].any()):
-        return 1e-2
-    return best_ratio(channel[best], kept[best], held[best])
-
-
-def _lines(values: Array, known: Bool, parameters: dict[str, Any]) -> list[Array]:
+def _lines(
+    values: Array, known: Bool, held: Bool, best: float, parameters: dict[str, Any]
+) -> list[Array]:
     """The picture as one low-rank matrix, lines and columns on chains: [(channels, h, w)] or [].
 
-    Channels stand side by side: they share what the lines have in common.
+    Channels stand side by side: they share what the lines have in common. None where a few sweeps
+    leave held-out pixels `NEAR` times the error of the best other prediction.
     """
     channels, h, w = values.shape
     if min(h, w) < SIDE:
         return []
     wide = np.where(known, values, np.nan).transpose(1, 0, 2).reshape(h, channels * w)
     chains = sp.csr_array(sp.kron(sp.eye_array(channels), chain_graph(w)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fit_whole(parameters, wide, chain_graph(h), chains)
-    return [model.complete().reshape(h, channels, w).transpose(1, 0, 2)]
+    for sweeps in (FEW_SWEEPS, MANY_SWEEPS):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = fit_whole(parameters | {"max_sweeps": sweeps}, wide, chain_graph(h), chains)
+        found = model.complete().reshape(h, channels, w).transpose(1, 0, 2)
+        if _loss(found - values, held) > NEAR * best:
+            return []
+    return [found]
 
 
 def _combine(
@@ -210,7 +204,8 @@ def _combine(
 ) -> tuple[Array, Array]:
     """The combination of least error around each pixel, without the held-out pixels and with them.
 
-    Predictions come in one by one. With errors a of what there is and b of the next,
+    First one for the whole picture, or a prediction by itself. Then predictions come in one by
+    one, where they are better than elsewhere: with errors a of what there is and b of the next,
     w = ⟨a(a − b)⟩ / ⟨(a − b)²⟩ is the best weight of the next.
 
     Parameters
@@ -222,28 +217,56 @@ def _combine(
     """
     # Errors go together within a gap: a weight fitted to a gap says nothing about its error
     # there, so each half of the gaps is combined as the other half would have it.
-    half = halves(held)
-    enough = min(LEAST_GAIN, 1.0 - SURE / np.sqrt(independence(known & ~held)[held].sum()))
-    tried, mean = trials[0], finals[0]
-    for trial, final in zip(trials[1:], finals[1:], strict=True):
+    half, told = halves(held), float(independence(known & ~held)[held].sum())
+    tried, mean = _overall(values, held, half, trials, finals)
+    for trial, final in zip(trials, finals, strict=True):
         a, b = tried - values, trial - values
         crossed = np.where(half, _weight(a, b, held & ~half), _weight(a, b, held & half))
         both = (1 - crossed) * tried + crossed * trial
-        if _loss(both, values, held) > enough * _loss(tried, values, held):
+        gain = (_squared(a) - _squared(both - values))[held]
+        if gain.mean() <= SURE * gain.std() / np.sqrt(told):
             continue
         weight = _weight(a, b, held)
         tried, mean = both, (1 - weight) * mean + weight * final
     return tried, mean
 
 
+def _overall(
+    values: Array, held: Bool, half: Bool, trials: list[Array], finals: list[Array]
+) -> tuple[Array, Array]:
+    """One combination for the whole picture, or the best prediction where that is as good."""
+    errors = np.stack([trial - values for trial in trials])
+    parts = [_shares(errors[:, :, at]) for at in (held & ~half, held & half)]
+    crossed = np.where(half, *(np.einsum("k,kchw->chw", own, errors) for own in parts))
+    losses = [_loss(own, held) for own in errors]
+    best = int(np.argmin(losses))
+    if _loss(crossed, held) >= losses[best]:
+        return trials[best], finals[best]
+    shares = _shares(errors[:, :, held])
+    return values + crossed, np.einsum("k,kchw->chw", shares, np.stack(finals))
+
+
+def _shares(errors: Array) -> Array:
+    """Weights of least squared error, none below zero, one in all: errors (k, channels, n)."""
+    flat = errors.reshape(len(errors), -1)
+    if not flat.size:
+        return np.full(len(errors), 1.0 / len(errors))
+    products = flat @ flat.T / flat.shape[1]
+    size = np.sqrt(max(float(np.trace(products)), 1e-300))
+    # Σw = 1 as one more equation, of far more weight than the rest.
+    root = np.linalg.cholesky(products + 1e-9 * size**2 * np.eye(len(products))).T
+    found, _ = nnls(np.vstack((root, 1e3 * size * np.ones(len(root)))), _last(len(root), size))
+    return np.asarray(found / found.sum())
+
+
+def _last(count: int, size: float) -> Array:
+    return np.append(np.zeros(count), 1e3 * size)
+
+
 def _weight(a: Array, b: Array, held: Bool) -> Array:
     """The best weight of a prediction with errors b next to one with errors a, (1, h, w)."""
     gap = _around((a - b) ** 2, held)
     return np.clip(_around(a * (a - b), held) / np.maximum(gap, 1e-12), 0.0, 1.0)
-
-
-def _loss(found: Array, values: Array, held: Bool) -> float:
-    return float(np.mean((found - values)[:, held] ** 2))
 
 
 def _around(what: Array, held: Bool) -> Array:

@@ -1,0 +1,1 @@
+"""Pictures filled by bmcg and by others."""

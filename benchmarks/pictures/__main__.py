@@ -1,0 +1,88 @@
+"""Every test picture under every damage, by bmcg and by others: docs/results/pictures.md.
+
+    BMCG_DATA=... python -m benchmarks.pictures [--rivals PYTHON] [--pictures NAME ...]
+    BMCG_DATA=... python -m benchmarks.pictures page
+
+Run from the root of the repository. Cells are kept in docs/results/pictures.json; the same command
+goes on where it was stopped, and measures nothing twice without --fresh. Others need an
+interpreter with scikit-image and OpenCV. `--name` keeps figures of another commit's package, put
+first on PYTHONPATH, under a name of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.reporting import COMMIT, ROOT, write_page
+
+from bmcg.files.storage import write_atomically
+from bmcg.inpainting import inpaint
+
+from .cases import DAMAGE, case, decibels, pictures
+from .page import page
+from .rivals import NAMES, fill
+
+KEPT = ROOT / "docs" / "results" / "pictures.json"
+
+
+def main() -> None:
+    """Measure what is missing and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pictures")
+    parser.add_argument("part", nargs="?", choices=["page"], help="write the page alone")
+    parser.add_argument("--rivals", help="an interpreter that has them")
+    parser.add_argument("--pictures", nargs="+", default=list(pictures()))
+    parser.add_argument("--damage", nargs="+", choices=DAMAGE, default=DAMAGE)
+    parser.add_argument("--name", default="bmcg")
+    parser.add_argument("--fresh", action="store_true", help="measure bmcg again")
+    given = parser.parse_args()
+    for name in given.pictures if given.part is None else ():
+        for damage in given.damage:
+            where = f"{name}|{damage}|"
+            if given.rivals and where + NAMES[0] not in _read():
+                _keep({where + key: cell for key, cell in _rivals(given.rivals, name, damage)})
+            if not given.rivals and (given.fresh or where + given.name not in _read()):
+                _keep({where + given.name: _own(name, damage)})
+    write_page(KEPT.with_suffix(".md"), page(_read()))
+
+
+def _own(name: str, damage: str) -> dict[str, Any]:
+    truth, seen, known = case(name, damage)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = inpaint(seen, known, n_jobs=1)
+    seconds = time.process_time() - began
+    held = np.mean((np.abs(found.mean - truth) <= 1.645 * found.std)[~known])
+    cell = {"psnr": decibels(truth, known, found.mean), "seconds": seconds, "held": float(held)}
+    return cell | {"commit": COMMIT, "note": getattr(found, "ways", "")}
+
+
+def _rivals(python: str, name: str, damage: str) -> list[tuple[str, dict[str, Any]]]:
+    truth, seen, known = case(name, damage)
+    made = fill(python, seen, known)
+    return [
+        (key, {"psnr": decibels(truth, known, part), "seconds": seconds})
+        for key, (part, seconds) in made.items()
+    ]
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
+def _keep(cells: dict[str, dict[str, Any]]) -> None:
+    """Add cells to what is kept, read anew: two commands may run side by side."""
+    text = json.dumps(_read() | cells, indent=1, sort_keys=True)
+    write_atomically(KEPT, lambda path: Path(path).write_text(text + "\n"))
+    for key, cell in cells.items():
+        print(key, f"{cell['psnr']:.2f} dB, {cell['seconds']:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
