@@ -7,9 +7,16 @@ import pytest
 
 from bmcg.imputing.series import fill_series
 from bmcg.imputing.series.days import find_days
-from bmcg.imputing.series.outages import all_out, gaps_elsewhere, kinds, runs
+from bmcg.imputing.series.outages import (
+    ALL_OUT,
+    all_out,
+    gaps_elsewhere,
+    independence,
+    kinds,
+    runs,
+)
 from bmcg.imputing.series.units import share_a_unit
-from bmcg.imputing.series.ways import WAYS, Table, folded
+from bmcg.imputing.series.ways import WAYS, Table, folded, has_roots
 from bmcg.imputing.series.weights import by_kind, needed, weights_of, widths_of
 
 HOUR = np.timedelta64(1, "h")
@@ -81,7 +88,7 @@ def test_weights_are_those_of_least_error_and_widths_hold_what_they_promise():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(4000, 2)) * np.array([1.0, 2.0])
     kind = np.zeros(4000, dtype=np.intp)
-    weights, spreads = weights_of(noise, kind)
+    weights, spreads = weights_of(noise, kind, np.ones(4000))
     # Of independent errors: by precision.
     np.testing.assert_allclose(weights[0], [0.8, 0.2], atol=0.02)
     assert spreads[0] == pytest.approx(np.sqrt(0.8), rel=0.03)
@@ -94,7 +101,40 @@ def test_a_way_that_adds_nothing_is_left_out():
     rng = np.random.default_rng(1)
     good = rng.normal(size=(2000, 1))
     worse = good + rng.normal(size=(2000, 1))
-    assert needed(np.hstack((worse, good)), np.zeros(2000, dtype=np.intp)) == [1]
+    kind = np.zeros(2000, dtype=np.intp)
+    assert needed(np.hstack((worse, good)), kind, np.ones(2000)) == [1]
+
+
+def test_a_day_on_which_all_were_out_is_one_gap_and_hears_what_others_say():
+    rng = np.random.default_rng(2)
+    # Of single gaps the second way is far worse; of the one day of all, a little better by chance.
+    kind = np.repeat([3, ALL_OUT + 3], [800, 600]).astype(np.intp)
+    errors = rng.normal(size=(1400, 2)) * np.array([1.0, 4.0])
+    errors[800:] = rng.normal(size=(600, 2)) + np.array([3.0, 2.9])
+    told = independence(kind, 30)
+    assert told[800:].sum() == pytest.approx(600 / 16 / 30)
+    weights, _ = weights_of(errors, kind, told)
+    assert weights[ALL_OUT + 3][0] > 0.8
+
+
+def test_counts_are_filled_by_their_roots_and_temperatures_are_not():
+    rng = np.random.default_rng(3)
+    level = np.exp(rng.normal(size=12)) * 40
+    day = 1.2 + np.sin(np.arange(480) * 2 * np.pi / 24)
+    X = rng.poisson(day[:, None] * level).astype(float)
+    values = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    assert has_roots(values)
+    assert not has_roots(values + 1000.0)
+    assert not has_roots(values - 100.0)
+    table = Table(values, hours(480), find_days(hours(480)), None, {"random_state": 0, "n_jobs": 1})
+    rows, cols = np.nonzero(np.isnan(values))
+    found = WAYS["days, roots"](table, rows, cols)
+    truth = (day[:, None] * level)[rows, cols]
+    assert (found.mean >= 0).all()
+    # Means are those of counts, not of squared mean roots, and so are variances.
+    assert found.mean.mean() == pytest.approx(truth.mean(), rel=0.02)
+    inside = np.abs(found.mean - X[rows, cols]) < 1.645 * np.sqrt(found.variance)
+    assert 0.8 < inside.mean() < 0.97
 
 
 def test_sensors_of_one_kind_share_a_unit_and_degrees_and_pascals_do_not():

@@ -20,9 +20,9 @@ from ...estimators import BMCG
 from ...estimators.scaling import Scale
 from ..matrix import Filled
 from .days import find_days
-from .outages import gaps_elsewhere, kinds
+from .outages import gaps_elsewhere, independence, kinds
 from .units import series_scale
-from .ways import WAYS, Cells, Table
+from .ways import AFTER, WAYS, Cells, Table, has_roots
 from .weights import by_kind, needed, weights_of, widths_of
 
 Array = NDArray[np.float64]
@@ -34,6 +34,8 @@ MOST_CELLS = 60_000
 FEWEST_SENSORS, FEWEST_DAYS = 20, 28
 # Trials of a small table at most, and sweeps of a fit in one.
 MOST_TRIALS, TRIAL_SWEEPS = 2, 30
+# A way whose error is so many times the least one's is hopeless, and so are its variants.
+HOPELESS = 2.0
 # Known cells without which gaps say nothing.
 LEAST_CELLS = 400
 
@@ -63,8 +65,8 @@ class Blend:
     models: tuple[BMCG, ...] = ()
 
     def __str__(self) -> str:
-        shares = dict(zip(self.names, self.weights[-1], strict=True))
-        return ", ".join(f"{name} {shares.get(name, 0.0):.0%}" for name in WAYS)
+        shares = zip(self.names, self.weights[-1], strict=True)
+        return ", ".join(f"{name} {share:.0%}" for name, share in shares)
 
     def combine(self, found: list[Cells], kind: Index) -> tuple[Array, Array]:
         """Means and deviations of cells of the given kinds, (n_cells,) each."""
@@ -146,14 +148,15 @@ def weigh(table: Table) -> Blend:
     )
     found = [_joined([trial.found[name] for trial in trials]) for name in names]
     errors = np.stack([cells.mean - truth for cells in found], axis=1)
-    chosen = needed(errors, kind)
+    told = independence(kind, table.values.shape[1])
+    chosen = needed(errors, kind, told)
     names, found = [names[k] for k in chosen], [found[k] for k in chosen]
-    blend = Blend(tuple(names), *weights_of(errors[:, chosen], kind), {-1: 1.0})
+    blend = Blend(tuple(names), *weights_of(errors[:, chosen], kind, told), {-1: 1.0})
     scores = np.empty(len(truth))
     for here in (odd, ~odd) if odd.any() and not odd.all() else (np.ones_like(odd),):
         # Weights that have seen a cell say too little of its error: those of the other half do.
         rest = ~here if not here.all() else here
-        fitted = weights_of(errors[rest][:, chosen], kind[rest])
+        fitted = weights_of(errors[rest][:, chosen], kind[rest], told[rest])
         own = [Cells(cells.mean[here], cells.variance[here], None) for cells in found]
         mean, std = Blend(tuple(names), *fitted, {-1: 1.0}).combine(own, kind[here])
         scores[here] = (mean - truth[here]) / std
@@ -179,11 +182,29 @@ def _trial(table: Table, rng: np.random.Generator) -> _Trial:
     sweeps = min(TRIAL_SWEEPS, int(part.parameters.get("max_sweeps", TRIAL_SWEEPS)))
     short = part.parameters | {"max_sweeps": sweeps}
     less = replace(part, values=np.where(hidden, np.nan, part.values), parameters=short)
-    names = [name for name in WAYS if name != "days side by side" or part.days is not None]
-    tried = {name: _tried(name, less, rows, cols) for name in names}
-    found = {name: _whole(cells) for name, cells in tried.items() if cells is not None}
+    truth, found = part.values[rows, cols], dict[str, Cells]()
+    errors: dict[str, float] = {}
+    for name in _possible(part):
+        first = AFTER.get(name)
+        if first is not None and errors.get(first, 0.0) > HOPELESS * min(errors.values()):
+            continue
+        cells = _tried(name, less, rows, cols)
+        if cells is not None:
+            found[name] = _whole(cells)
+            errors[name] = float(np.sqrt(np.mean((cells.mean - truth) ** 2)))
     kind = kinds(np.isnan(less.values))[rows, cols]
-    return _Trial(kind, part.values[rows, cols], cols % 2 == 1, found)
+    return _Trial(kind, truth, cols % 2 == 1, found)
+
+
+def _possible(table: Table) -> list[str]:
+    """Names of the ways that a table has what they need for."""
+    roots = has_roots(table.values)
+    return [
+        name
+        for name in WAYS
+        if (table.days is not None or not name.startswith("days"))
+        and (roots or not name.endswith("roots"))
+    ]
 
 
 def _joined(parts: list[Cells]) -> Cells:

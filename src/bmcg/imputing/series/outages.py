@@ -53,6 +53,16 @@ def kinds(missing: Bool) -> Index:
     return found
 
 
+def independence(kind: Index, n_sensors: int) -> Array:
+    """How much a cell of a kind tells by itself, shape (n_cells,).
+
+    At a distance d from what is known, cells go together over about 2d; in a gap of all, those
+    of all sensors.
+    """
+    cells = 2.0 ** (kind % ALL_OUT + 1) * np.where(kind >= ALL_OUT, n_sensors, 1)
+    return np.asarray(1.0 / cells, dtype=np.float64)
+
+
 def gaps_elsewhere(
     missing: Bool, day: Index, of_day: Index, rng: np.random.Generator, share: float = SHARE
 ) -> Bool:

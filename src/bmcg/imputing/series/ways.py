@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from .days import Days
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+# Smallest value, over the mean, up to which roots are another scale than the values.
+NEAR_ZERO = 0.25
 # Fits are stopped where a sweep gains little, and ask no more than whether there are biases: which
 # way is the better one is asked of gaps.
 QUICK: dict[str, Any] = {"posterior": "column", "tol": 1e-4, "selection": ("biases",)}
@@ -112,9 +114,35 @@ def _fitted(table: Table, rows: Index, cols: Index, more: dict[str, Any]) -> Cel
     return Cells(found.mean, found.variance, model)
 
 
+def _of_roots(way: Way) -> Way:
+    """The same of square roots, where noise that grows with the level does so no more."""
+
+    def fill(table: Table, rows: Index, cols: Index) -> Cells:
+        found = way(replace(table, values=np.sqrt(table.values)), rows, cols)
+        mean, variance = found.mean, found.variance
+        # Moments of the square of a Gaussian.
+        spread = 4.0 * mean**2 * variance + 2.0 * variance**2
+        return Cells(mean**2 + variance, spread, found.model)
+
+    return fill
+
+
+def has_roots(values: Array) -> bool:
+    """Whether square roots are another scale: nothing is below zero, and much is near it."""
+    return bool(np.nanmin(values) >= 0.0 and np.nanmin(values) < NEAR_ZERO * np.nanmean(values))
+
+
 WAYS: dict[str, Way] = {
-    "low rank": low_rank,
-    "a local term": with_local,
-    "days side by side": folded,
     "lines": between,
+    "days side by side": folded,
+    "days, roots": _of_roots(folded),
+    "low rank": low_rank,
+    "low rank, roots": _of_roots(low_rank),
+    "a local term": with_local,
+}
+# Ways that are tried only where another one is not hopeless.
+AFTER = {
+    "days, roots": "days side by side",
+    "low rank, roots": "low rank",
+    "a local term": "low rank",
 }

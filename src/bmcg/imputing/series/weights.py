@@ -15,38 +15,45 @@ Index = NDArray[np.intp]
 
 # How much the log error of all gaps together may grow for a way to be left out.
 SLIGHT = 0.01
-# Left-out cells, and gaps, that count for what all kinds say together.
-CELLS_OF_ALL, GAPS_OF_ALL = 200.0, 5.0
+# Gaps of each other kind that count at most for weights, and of all together for widths.
+GAPS_OF_OTHERS, GAPS_OF_ALL = 20.0, 5.0
 # Share of the left-out cells that widths are fitted to hold.
 LEVEL, QUANTILE = 0.9, 1.6448536269514722
 
 
-def weights_of(errors: Array, kind: Index) -> tuple[dict[int, Array], dict[int, float]]:
+def weights_of(
+    errors: Array, kind: Index, told: Array
+) -> tuple[dict[int, Array], dict[int, float]]:
     """Weights of least squared error, none below zero, and errors, for every kind of gap.
 
-    A kind is counted with `CELLS_OF_ALL` cells of what all kinds of its class say, in units of
-    their errors: gaps of one sensor, where others help, and gaps of all.
+    Kinds count by their gaps, not by their cells: a day on which all sensors were out is one. A
+    kind hears others, in units of their errors: half as much for every step that they are deeper
+    or less deep, or of the other class, and no more than `GAPS_OF_OTHERS` gaps of each.
 
     Parameters
     ----------
     errors : ndarray of shape (n_cells, n_ways)
     kind : ndarray of shape (n_cells,)
+    told : ndarray of shape (n_cells,)
+        How much a cell tells by itself.
     """
     weights: dict[int, Array] = {}
     spreads: dict[int, float] = {}
-    for here in _classes(kind):
-        grams, counts = {}, {}
-        for own in np.unique(kind[here]).tolist():
-            part = errors[kind == own]
-            size = max(float((part**2).mean()), 1e-300)
-            grams[own], counts[own] = part.T @ part / len(part) / size, len(part)
-        whole = sum(counts[own] * grams[own] for own in grams) / here.sum()
-        # The first class speaks for kinds that were not tried.
-        weights.setdefault(-1, _least(whole))
-        spreads.setdefault(-1, _spread(errors[here] @ weights[-1]))
-        for own, gram in grams.items():
-            weights[own] = _least(counts[own] * gram + CELLS_OF_ALL * whole)
-            spreads[own] = _spread(errors[kind == own] @ weights[own])
+    grams, counts = {}, {}
+    for own in np.unique(kind).tolist():
+        part = errors[kind == own]
+        size = max(float((part**2).mean()), 1e-300)
+        grams[own], counts[own] = part.T @ part / len(part) / size, float(told[kind == own].sum())
+    # Kinds that were not tried.
+    weights[-1] = _least(np.sum([counts[own] * grams[own] for own in grams], axis=0))
+    spreads[-1] = _spread(errors @ weights[-1])
+    for own in grams:
+        heard = counts[own] * grams[own]
+        for other in grams.keys() - {own}:
+            steps = abs(own % ALL_OUT - other % ALL_OUT) + abs(own // ALL_OUT - other // ALL_OUT)
+            heard = heard + 0.5**steps * min(counts[other], GAPS_OF_OTHERS) * grams[other]
+        weights[own] = _least(heard)
+        spreads[own] = _spread(errors[kind == own] @ weights[own])
     return weights, spreads
 
 
@@ -69,13 +76,13 @@ def _least(gram: Array) -> Array:
     return np.asarray(found / found.sum())
 
 
-def needed(errors: Array, kind: Index) -> list[int]:
+def needed(errors: Array, kind: Index, told: Array) -> list[int]:
     """Ways without which the log error of gaps, each kind by its cells, would grow."""
     left = list(range(errors.shape[1]))
     while len(left) > 1:
-        now = _loss(errors[:, left], kind)
+        now = _loss(errors[:, left], kind, told)
         fewer = [[k for k in left if k != gone] for gone in left]
-        losses = [_loss(errors[:, few], kind) for few in fewer]
+        losses = [_loss(errors[:, few], kind, told) for few in fewer]
         best = int(np.argmin(losses))
         if losses[best] - now > SLIGHT:
             break
@@ -83,9 +90,9 @@ def needed(errors: Array, kind: Index) -> list[int]:
     return left
 
 
-def _loss(errors: Array, kind: Index) -> float:
+def _loss(errors: Array, kind: Index, told: Array) -> float:
     """Log of the error in each kind of gap, averaged over cells: the log score at best widths."""
-    _, spreads = weights_of(errors, kind)
+    _, spreads = weights_of(errors, kind, told)
     own, counts = np.unique(kind, return_counts=True)
     logs = np.array([np.log(spreads[int(k)]) for k in own])
     return float(logs @ counts / counts.sum())
