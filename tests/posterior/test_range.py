@@ -65,10 +65,32 @@ def test_an_interval_holds_what_it_promises_and_is_never_one_point():
 def test_a_prediction_far_outside_the_range_is_still_a_distribution_on_it():
     far = Predictive(np.array([90.0, -400.0, 35.0]), np.array([2.0, 3.0, 4.0]), (0.0, HIGH))
     low, high = far.interval(0.9)
-    np.testing.assert_allclose(low, [HIGH - 1.6449 * 2, 0.0, 35 - 1.6449 * 4], atol=1e-3)
-    np.testing.assert_allclose(high, [HIGH, 1.6449 * 3, 35 + 1.6449 * 4], atol=1e-3)
+    # An end has two thirds of the probability at most: the centre is 0.4307 deviations beyond it.
+    inner = 1.6449 - 0.4307
+    np.testing.assert_allclose(low, [HIGH - inner * 2, 0.0, 35 - 1.6449 * 4], atol=1e-3)
+    np.testing.assert_allclose(high, [HIGH, inner * 3, 35 + 1.6449 * 4], atol=1e-3)
     assert np.isfinite(far.log_density([59.0, 59.0, 59.0])).all()
     assert far.log_density([59.0] * 3)[0] > -30
+
+
+def test_what_is_expected_is_what_was_learned_wherever_an_end_leaves_room():
+    """The mean is the location held to the range, unless one end would have all the probability."""
+    rng = np.random.default_rng(0)
+    for limits in ((0.0, 10.0), (-np.inf, 10.0), (0.0, np.inf)):
+        one = Predictive(rng.uniform(-2, 12, 5000), rng.uniform(0.0, 4.0, 5000), limits)
+        wanted = np.clip(one.location, *limits)
+        most = [np.exp(one.log_density(np.full(5000, end))) for end in np.clip(limits, -99, 99)]
+        room = np.maximum(*most) < 2 / 3 - 1e-6
+        assert 0.3 < room.mean() < 0.95
+        np.testing.assert_allclose(one.mean[room], wanted[room], atol=1e-9)
+        # Elsewhere it is as near as it goes.
+        assert (np.abs(one.mean - wanted) <= 0.2201 * one.spread + 1e-9).all()
+
+
+def test_values_without_doubt_are_held_to_the_range():
+    sure = Predictive(np.array([12.0, 4.0, -1.0]), np.zeros(3), (0.0, 10.0))
+    np.testing.assert_allclose(sure.mean, [10.0, 4.0, 0.0], atol=1e-300)
+    np.testing.assert_allclose(sure.std, 0.0, atol=1e-300)
 
 
 @pytest.mark.parametrize("limits", [(0.0, 10.0), (-np.inf, 10.0), (-np.inf, np.inf)])

@@ -1,10 +1,11 @@
 """The distribution of an entry, or of a new observation of it: one for all that is asked.
 
-Without a range it is Gaussian. With one, its centre is moved into the range and what lies beyond
-an end is moved to that end, where the distribution has mass, as ratings and saturated sensors
-have. Mean, deviation, intervals, draws, scores are all those of this distribution. Its centre is
-moved first because a value can only lie in the range: a Gaussian far outside would put all of its
-mass on one end, and its intervals would hold that end alone.
+Without a range it is Gaussian. With one, what lies beyond an end is moved to that end, where the
+distribution has mass, as ratings and saturated sensors have. Mean, deviation, intervals, draws,
+scores are all those of this distribution. A fit by Gaussian noise has learned what is expected of
+the values that were seen, which had been in the range all along: so the centre is moved to where
+the mean, tails at the ends, is what was learned. It is not moved so far that an end gets more than
+two thirds of the probability: intervals would hold that end alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ Array = NDArray[np.float64]
 # One range for all entries, or one for each, (n,).
 Limits = tuple[float, float] | tuple[Array, Array]
 NO_LIMITS = (-np.inf, np.inf)
+# Most of the probability that lies at one end, as deviations of the centre beyond it.
+BEYOND = float(scipy.special.ndtri(2 / 3))
+# Newton's steps to the centre, which come from one side, and when they end.
+MOST_STEPS = 30
+CLOSE = 1e-10
+# Deviations beyond which a Gaussian has nothing.
+FAR = 38.0
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,17 @@ class Predictive:
 
     @cached_property
     def centre(self) -> Array:
-        """The location moved into the range: the median, shape (n,)."""
-        return np.clip(self.location, *self.limits)
+        """Of the Gaussian whose tails are moved to the ends, shape (n,)."""
+        if not self.is_clipped:
+            return self.location
+        wanted = np.clip(self.location, *self.limits)
+        return wanted + self._safe * _shift(*self._ends(wanted))
+
+    def _ends(self, centre: Array) -> tuple[Array, Array]:
+        """The limits as deviations from the centre; those that are far away are all alike."""
+        with np.errstate(over="ignore"):
+            low, high = ((end - centre) / self._safe for end in self.limits)
+        return np.maximum(low, -FAR), np.minimum(high, FAR)
 
     @property
     def mean(self) -> Array:
@@ -109,21 +126,45 @@ class Predictive:
     def _moments(self) -> tuple[Array, Array]:
         """Mean and variance of the Gaussian whose tails are moved to the ends, (n,) each."""
         std = self._safe
-        low, high = self.limits[0] - self.centre, self.limits[1] - self.centre
-        a, b = low / std, high / std
-        below, above = scipy.special.ndtr(a), scipy.special.ndtr(-b)
-        density_a, density_b = (np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) for x in (a, b))
-        low, high = (np.where(np.isfinite(x), x, 0.0) for x in (low, high))
-        first = low * below + high * above + std * (density_a - density_b)
-        second = (
-            low**2 * below
-            + high**2 * above
-            + std**2 * (1.0 - below - above)
-            + std * (low * density_a - high * density_b)
-        )
+        a, b = self._ends(self.centre)
+        first, inside = _clipped_mean(a, b)
+        below, above, density_a, density_b = _tails(a, b)
+        second = a**2 * below + b**2 * above + inside + a * density_a - b * density_b
         # Rounding must not carry a mean beyond an end.
-        mean = np.clip(self.centre + first, *self.limits)
-        return mean, np.maximum(second - first**2, 0.0)
+        mean = np.clip(self.centre + std * first, *self.limits)
+        return mean, std**2 * np.maximum(second - first**2, 0.0)
+
+
+def _tails(a: Array, b: Array) -> tuple[Array, Array, Array, Array]:
+    """Probabilities below a and above b of a standard Gaussian, and its densities there."""
+    densities = [np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) for x in (a, b)]
+    return scipy.special.ndtr(a), scipy.special.ndtr(-b), densities[0], densities[1]
+
+
+def _clipped_mean(a: Array, b: Array) -> tuple[Array, Array]:
+    """Mean of a standard Gaussian held to [a, b], and the probability that lies inside."""
+    below, above, density_a, density_b = _tails(a, b)
+    return a * below + b * above + density_a - density_b, 1.0 - below - above
+
+
+def _shift(a: Array, b: Array) -> Array:
+    """Centre t at which a Gaussian of unit deviation, held to [a, b], has mean nought.
+
+    That mean grows with t, by the probability inside; convex below the middle of the range,
+    concave above. From nought, which lies between the middle and the centre that is looked for,
+    Newton's steps therefore come to it from one side.
+    """
+    shape, (a, b) = a.shape, (a.ravel(), b.ravel())
+    t, todo = np.zeros(len(a)), np.arange(len(a))
+    for _ in range(MOST_STEPS):
+        low, high, old = a[todo], b[todo], t[todo]
+        mean, inside = _clipped_mean(low - old, high - old)
+        step = (old + mean) / np.maximum(inside, np.finfo(float).tiny)
+        t[todo] = np.clip(old - step, low - BEYOND, high + BEYOND)
+        todo = todo[np.abs(t[todo] - old) > CLOSE]
+        if not len(todo):
+            break
+    return t.reshape(shape)
 
 
 def interval(mean: Array, std: Array, level: float) -> tuple[Array, Array]:
