@@ -76,10 +76,11 @@ def test_lines_tell_which_question_which_sweep_and_what_is_left(capsys):
     lines = capsys.readouterr().err.splitlines()
     asked = [re.match(r"question (\d+) of (\d+), (\w+): ", line) for line in lines]
     told = [(int(found[1]), int(found[2]), found[3]) for found in asked if found]
-    drawn = {number: name for number, of, name in told if of == 6}
-    order = ("components", "graphs", "components", "biases", "posterior", "components")
+    drawn = {number: name for number, of, name in told if of == 8}
+    order = ("noise", "components", "graphs", "components", "biases", "posterior", "components")
+    order = (*order, "noise")
     assert all(order[number - 1] == name for number, name in drawn.items())
-    assert set(drawn) >= {1, 2, 5}
+    assert set(drawn) >= {2, 3, 6}
     assert all(1 <= number <= of for number, of, _ in told)
     for line in lines:
         number, most = map(int, re.search(r"sweep (\d+) of at most (\d+)", line).groups())

@@ -17,8 +17,9 @@ from bmcg.inference.draws import Draws
 from bmcg.inference.fit import Settings
 from bmcg.inference.forgiven import BATCHES, believable, chain_error
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import Choice, Judge, Score
+from bmcg.inference.left_out import Choice, Judge
 from bmcg.inference.sampled_questions import _after
+from bmcg.inference.score import Score
 
 
 def planted(seed=0, m=40, n=30, noise=0.3, density=0.5, rank=2):

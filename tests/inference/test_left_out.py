@@ -16,7 +16,8 @@ from bmcg.inference import left_out
 from bmcg.inference.fit import Settings
 from bmcg.inference.folds import make_folds
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import Choice, Judge, Score, weigh
+from bmcg.inference.left_out import Choice, Judge, weigh
+from bmcg.inference.score import OTHER, Score
 from bmcg.inference.variational import run
 
 
@@ -123,7 +124,7 @@ def test_a_trial_that_is_clearly_behind_ends_after_the_first_fold(monkeypatch):
         noise = np.random.default_rng(0).normal(size=2 * size)
         judge.folds, judge.sweeps = make_folds(data, 0)[:2], 0
         standing = Choice(Form(), settings, Score(1.0 + noise - noise.mean(), False))
-        chosen, verdict = weigh(judge, standing, Choice(Form(), settings), "", "", left_out.OTHER)
+        chosen, verdict = weigh(judge, standing, Choice(Form(), settings), "", "", OTHER)
         assert (verdict.taken, verdict.sweeps) == (taken, 2 * folds)
         assert (chosen is standing) != taken
 

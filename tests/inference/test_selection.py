@@ -17,8 +17,9 @@ from bmcg.inference import questions, selection
 from bmcg.inference import variational as running
 from bmcg.inference.fit import Settings, SideInput, Start
 from bmcg.inference.form import Form
-from bmcg.inference.left_out import Judge, Score
+from bmcg.inference.left_out import Judge
 from bmcg.inference.questions import Standing, Trials
+from bmcg.inference.score import Score
 from bmcg.inference.selection import QUESTIONS, settle
 
 POOL = NumbaBackend(1)

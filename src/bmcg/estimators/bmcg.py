@@ -63,9 +63,10 @@ class BMCG(LevelsModel):
         does so wherever there are any, and leaves out a graph that does not pay for its strength.
         False keeps every graph at weight one and the ridge as given, which is the paper's model.
     selection : bool or list of str, default=True
-        "biases", "components", "features", "graphs", "local": which questions are asked: whether
-        `bias="auto"` means biases, `local="auto"` a local term, and whether the fit would do
-        without components, features or a graph. One not asked leaves the fuller model.
+        "biases", "components", "features", "graphs", "local", "noise": which questions are asked:
+        whether `bias="auto"` means biases, `local="auto"` a local term, whether the fit would do
+        without components, features or a graph, and whether Gaussian noise of a sampled model has
+        to be as large as left-out entries tell. One not asked leaves the fuller model.
     n_draws : int, default=100
         Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
         column, and component. They are spread over `max_sweeps` sweeps after the burn-in, of
@@ -93,9 +94,10 @@ class BMCG(LevelsModel):
         better than none; both at once are tried up to 131,072 cells. Such a model takes no new
         rows, updates or draws.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
-        Range that a value can take. Centres of predictions are moved into it, and what lies
-        beyond an end is moved to that end, where distributions then have mass; means,
-        deviations, intervals, draws and scores are those of the clipped Gaussian. "observed" is
+        Range that a value can take. What lies beyond an end is moved to that end, where
+        distributions then have mass, and their centres to where their means are what was learned,
+        held to the range (no end gets more than two thirds of the probability); means,
+        deviations, intervals, draws and scores are all of this one distribution. "observed" is
         the range of the observed values; "auto" takes it for a sampled posterior that predicts
         left-out entries better with it, and else none.
     random_state : int, RandomState or None

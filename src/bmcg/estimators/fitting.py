@@ -304,19 +304,29 @@ class FittingModel(CallbackSupport, RecordedModel):
         again = run_sampled if settings.draws else run
         # A chain has as many components as it is told to.
         rank = start.state.rank if settings.draws else settings.rank
-        settings = replace(settings, bias=start.state.biased, rank=rank)
+        # Noise that was held to what left-out entries tell is what it was.
+        held = any(v.question == "noise" and v.taken for v in self.selection_.verdicts)
+        least = self.noise_std_ if held and settings.draws else 0.0
+        settings = replace(settings, bias=start.state.biased, rank=rank, least_noise=least)
         work = self._work(observations, (rows, cols), settings)
         device = device_for(self.device, likelihood)
         with open_device(device, self.n_jobs, work) as backend, progress as show:
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )
-            fitted = self._posterior(fit, observations, backend)
+            fitted = self._posterior(self._within(fit, observations), observations, backend)
         weights = self.graph_weights_
         selection = Selection("the update", self.selection_.verdicts)
         self._adopt(observations, fit, fitted, selection)
         self.graph_weights_ = weights
         warn_of_end(fit, self.stop_reason_, self.max_sweeps)
+
+    def _within(self, fit: Fit, observations: Observations) -> Fit:
+        """An update within the observed range, where the model was: that is not asked again."""
+        if not is_auto(self.value_range) or not np.isfinite(self.fitted_.limits).any():
+            return fit
+        low, high = float(observations.values.min()), float(observations.values.max())
+        return replace(fit, limits=(low, high))
 
     def _work(
         self, observations: Observations, sides: tuple[SideInput, SideInput], settings: Settings

@@ -65,6 +65,9 @@ class Settings:
     single : bool
         Whether second moments are stored in float32 while they are summed, for half the memory
         and traffic of the `row` and `joint` families; all sums stay in float64.
+    least_noise : float
+        Standard deviation that Gaussian noise has at the least in a fit that samples, in the
+        unit of the values.
     local : Lines, Grid or None
         Where the local term of a variational fit is smooth; None without one.
     local_open : tuple of Lines or Grid
@@ -87,6 +90,7 @@ class Settings:
     either: bool = False
     chains: int = 0
     burn_in: int = 120
+    least_noise: float = 0.0
     local: Ground | None = None
     local_open: tuple[Ground, ...] = ()
 

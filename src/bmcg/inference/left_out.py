@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..backends import Backend
 from ..likelihoods import Likelihood
 from ..likelihoods.base import Places
+from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import NO_LIMITS, Limits, Predictive
 from ..linalg.engines import Analyses
 from ..observations import Observations
@@ -24,6 +25,7 @@ from .forgiven import believable, chain_error
 from .form import Form, Sides
 from .hopeless import Hopeless
 from .sampled import chains_of, run_sampled
+from .score import Confidence, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -32,11 +34,6 @@ Array = NDArray[np.float64]
 
 # Chains that a verdict rests on where entries are few: those of several folds, or several of one.
 TRIAL_CHAINS = 3
-# Standard errors of a gain that leave no doubt.
-CLEAR = 3.0
-# How a model has to compare with the one that stands: be better; be better by more than the
-# standard error, because it knows more; or be as good, because it knows less.
-OTHER, MORE, LESS = 0, 1, -1
 
 
 def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Array:
@@ -45,17 +42,22 @@ def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Arra
     Squared errors where noise is Gaussian and one for all. Else such errors are those of the
     noisiest, or nothing that a value is meant for: −ln p of the value it is.
     """
-    if fit.draws is not None:
-        mean, variance = fit.draws.moments(fold.rows, fold.cols)
-    else:
-        mean, variance = entry_moments(fit.state, fold.rows, fold.cols)
-    at = Places(fold.rows, fold.cols, fit.offset, fit.scale)
-    found = likelihood.observed(mean, variance, fit.state.noise, at)
+    found = predicted(fit, fold, likelihood)
     if isinstance(found, Predictive):
         found = replace(found, limits=limits)
     if likelihood.is_plain:
         return np.maximum((fold.values - found.mean) ** 2, fold.nothing)
     return -found.log_density(fold.values)
+
+
+def predicted(fit: Fit, fold: Fold, likelihood: Likelihood) -> Distribution:
+    """Left-out entries as a fit has them, without limits."""
+    if fit.draws is not None:
+        mean, variance = fit.draws.moments(fold.rows, fold.cols)
+    else:
+        mean, variance = entry_moments(fit.state, fold.rows, fold.cols)
+    at = Places(fold.rows, fold.cols, fit.offset, fit.scale)
+    return likelihood.observed(mean, variance, fit.state.noise, at)
 
 
 def _ways(fold: Fold, settings: Settings, fit: Fit) -> list[Array]:
@@ -65,54 +67,6 @@ def _ways(fold: Fold, settings: Settings, fit: Fit) -> list[Array]:
     if settings.limits is None and likelihood.is_plain:
         limits.append((float(kept.min()), float(kept.max())))
     return [losses(fit, fold, likelihood, limit) for limit in limits]
-
-
-class Score(NamedTuple):
-    """How well left-out entries are predicted.
-
-    Attributes
-    ----------
-    losses : ndarray of shape (n_left_out,)
-        Of all folds: squared errors, less what a longer chain would be without, or −ln p.
-    clipped : bool
-        Whether these are within the observed range.
-    squared : bool
-    """
-
-    losses: Array
-    clipped: bool
-    squared: bool = True
-
-    @property
-    def error(self) -> float:
-        """Root mean squared error, or mean of −ln p."""
-        mean = float(self.losses.mean())
-        return float(np.sqrt(max(mean, 0.0))) if self.squared else mean
-
-    @property
-    def measure(self) -> str:
-        """What the error is."""
-        return "left-out error" if self.squared else "left-out log loss"
-
-    def is_as_good_as(self, other: Score) -> bool:
-        """Whether the other's gain is within one standard error of nothing."""
-        gain = self.losses - other.losses
-        return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
-
-    def first(self, count: int) -> Score:
-        """On the first entries alone."""
-        return self._replace(losses=self.losses[:count])
-
-    def trails(self, other: Score) -> bool:
-        """Whether the other's gain is beyond doubt."""
-        gain = self.losses - other.losses
-        return bool(gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(len(gain)))
-
-    def replaces(self, standing: Score, rule: int) -> bool:
-        """Whether it does for its model to take the place of the one that stands."""
-        if rule == MORE:
-            return not standing.is_as_good_as(self)
-        return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
 
 
 def ties(sides: Sides, settings: Settings) -> Any:
@@ -154,6 +108,7 @@ class Choice:
             "bias": settings.bias,
             "drawn": settings.draws > 0,
             "clipped": self.clipped,
+            "least_noise": settings.least_noise,
             "answered": list(self.answered),
         }
 
@@ -162,7 +117,9 @@ class Choice:
         """From what `to_plain` has made, for a fit with the same settings."""
         form = Form(tuple(parts["graphs"]), tuple(parts["features"]))
         draws = settings.draws if parts["drawn"] else 0
-        chosen = replace(settings, rank=parts["rank"], bias=parts["bias"], draws=draws)
+        least = float(parts.get("least_noise", 0.0))
+        told = {name: parts[name] for name in ("rank", "bias")}
+        chosen = replace(settings, **told, draws=draws, least_noise=least)
         score = Score(np.empty(0), parts["clipped"])
         return cls(form, chosen, score, tuple(parts.get("answered", ())))
 
@@ -265,7 +222,7 @@ class Judge:
     def score(self, form: Form, settings: Settings, name: str) -> Score:
         """Of a model, within the range of the kept values if that is a question and better so."""
         found: tuple[list[Array], list[Array]] = ([], [])
-        likelihood = settings.prior.likelihood
+        likelihood, confidence = settings.prior.likelihood, Confidence()
         for number, fold in enumerate(self.folds, 1):
             of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
             about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings)
@@ -275,6 +232,8 @@ class Judge:
             less = np.zeros(len(fold.values))
             if likelihood.is_plain:
                 less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
+                noise = fit.scale**2 / float(fit.state.noise.tau.mean)
+                confidence = confidence.of(predicted(fit, fold, likelihood), fold.values, noise)
             lost = self._is_lost(
                 found, now := [one - believable(less, one, fold.nothing) for one in ways(fit)]
             )
@@ -283,7 +242,7 @@ class Judge:
             if lost:
                 break
         scores = [
-            Score(np.concatenate(part), clipped, likelihood.is_plain)
+            Score(np.concatenate(part), clipped, likelihood.is_plain, confidence)
             for part, clipped in zip(found, (False, True), strict=True)
             if part
         ]

@@ -21,7 +21,8 @@ from .families import posterior_of
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .folds import LEAST_ENTRIES
 from .form import Form
-from .left_out import LESS, Judge, Score
+from .left_out import Judge
+from .score import LESS, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ..backends import Backend, host
 from ..backends.packed import contiguous, outer_packed, pack
-from ..likelihoods import Likelihood
+from ..likelihoods import Gaussian, Likelihood
 from ..linalg.engines import Analyses
 from ..observations import Observations
 from .chain import Chain, Outcome, Plan, sample
@@ -22,7 +22,7 @@ from .finishing import finished
 from .fit import Fit, Progress, Settings, SideInput, Start
 from .place import ChainPlace
 from .sampling import Point, Sides
-from .side import Strengths
+from .side import Prior, Strengths
 from .state import Factors, Gamma, State
 from .variational import make_side
 
@@ -85,7 +85,7 @@ def run_sampled(
     offset, scale = _units(observations, settings, start)
     analyses = analyses or Analyses()
     # Rows and the weights of their features are drawn together, so those are nodes.
-    settings = replace(settings, family="joint", engine="auto")
+    settings = replace(settings, family="joint", engine="auto", prior=_with_least(settings, scale))
     with threadpool_limits(1):
         sides: Sides = (
             make_side(observations, 0, rows, settings, backend, analyses, offset, scale),
@@ -102,6 +102,15 @@ def chains_of(settings: Settings, n_entries: int) -> int:
     if n_entries > MANY_ENTRIES:
         return 1
     return max(1, min(MOST_CHAINS, settings.max_sweeps // LEAST_SWEEPS))
+
+
+def _with_least(settings: Settings, scale: float) -> Prior:
+    """The prior with noise that is no smaller than it may be."""
+    prior, least = settings.prior, settings.least_noise / scale
+    if not least:
+        return prior
+    assert isinstance(prior.likelihood, Gaussian)
+    return replace(prior, likelihood=replace(prior.likelihood, most=least**-2))
 
 
 def _units(

@@ -16,7 +16,8 @@ import numpy as np
 
 from .fit import Settings, SideInput
 from .form import AS_GIVEN, Form, forms_of
-from .left_out import LESS, MORE, OTHER, Choice, Judge, weigh
+from .left_out import Choice, Judge, weigh
+from .score import LESS, MORE, OTHER, Confidence
 from .verdict import Verdict
 
 # Components that questions are asked with, before their number is one.
@@ -27,6 +28,9 @@ TRIAL_BURN_IN = 60
 # Features of more numbers than this share of the entries make every solve of a chain long. Where
 # there is a choice they are left to the variational posterior.
 HEAVY_SHARE = 0.5
+
+# Sizes of noise that are tried, one after the other.
+MOST_NOISES = 3
 
 SIDES = ("rows", "columns")
 
@@ -74,21 +78,23 @@ class Questions:
             burn_in=TRIAL_BURN_IN,
         )
         self.choice = Choice(self._least(), trial)
-        self.tried = {(self.choice.form, rank, trial.bias)}
+        self.tried = {(self.choice.form, rank, trial.bias, trial.least_noise)}
 
     def answer(self) -> tuple[Choice, list[Verdict]]:
         """The model that predicts best, with the settings of its fit, and what was tried."""
         if self.judge.folds:
             self.choice = self.judge.scored(self.choice, "components and biases")
             self._ask()
-        rank, bias = self.choice.settings.rank, self.choice.settings.bias
-        full = self.settings if self.choice.settings.draws else self.choice.settings
-        return replace(self.choice, settings=replace(full, rank=rank, bias=bias)), self.verdicts
+        chosen = self.choice.settings
+        full = self.settings if chosen.draws else chosen
+        full = replace(full, rank=chosen.rank, bias=chosen.bias, least_noise=chosen.least_noise)
+        return replace(self.choice, settings=full), self.verdicts
 
     def _ask(self) -> None:
         sides, variational = self.judge.sides, self.variational
         has_graphs = any(side.stack.names for side in sides)
         questions = (
+            ("noise", self._ask_noise, self._is_plain),
             ("components", self._ask_fewer, True),
             ("graphs", self._ask_graphs, has_graphs),
             ("components", self._ask_many_with_all, has_graphs and "graphs" in self.asked),
@@ -96,6 +102,7 @@ class Questions:
             ("biases", self._ask_biases, self.settings.bias is None),
             ("posterior", self._ask_posterior, variational is not None),
             ("components", self._ask_more, True),
+            ("noise", self._ask_noise, self._is_plain),
         )
         due = [(name, ask) for name, ask, is_due in questions if is_due and name in self.asked]
         for number, (name, ask) in enumerate(due, 1):
@@ -128,7 +135,8 @@ class Questions:
             form or self.choice.form,
             replace(self.choice.settings, **changes),  # type: ignore[arg-type]
         )
-        model = other.form, other.settings.rank, other.settings.bias
+        own = other.settings
+        model = other.form, own.rank, own.bias, own.least_noise
         if model in self.tried:
             # It has lost to one that what stands has won against.
             return False
@@ -136,6 +144,40 @@ class Questions:
         self.choice, verdict = weigh(self.judge, self.choice, other, question, tried, rule)
         self.verdicts.append(verdict)
         return verdict.taken
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.settings.prior.likelihood.is_plain
+
+    def _ask_noise(self) -> None:
+        """Whether noise as large as left-out errors tell predicts better.
+
+        Values that are not what the model takes them for (zeros with few ones, rounded numbers)
+        are explained by components, and hardly any noise is left: it is then surer of entries than
+        those that were left out allow, and believes too much of what it has seen.
+        """
+        tried: list[tuple[float, float]] = []
+        for _ in range(MOST_NOISES):
+            told, is_held = self._confidence, self.choice.settings.least_noise > 0
+            tried.append((told.own, told.untold))
+            variance = _next_noise(tried)
+            # Less noise than a model has of its own cannot be asked for.
+            if variance <= 0 or not (told.untold > 0 or (is_held and told.untold < 0)):
+                return
+            # A model that is told its noise knows more: that has to show, its size does not.
+            if not self._noise(variance, OTHER if is_held else MORE):
+                # Too much of it; half the way may do.
+                self._noise(float(np.sqrt(told.own * variance)), OTHER if is_held else MORE)
+                return
+
+    @property
+    def _confidence(self) -> Confidence:
+        assert self.choice.score is not None
+        return self.choice.score.confidence
+
+    def _noise(self, variance: float, rule: int) -> bool:
+        size = float(np.sqrt(variance))
+        return self._offer("noise", f"noise of {size:.4g} at the least", rule, least_noise=size)
 
     def _ask_fewer(self) -> None:
         """Half as many components while that helps; or none, and then few."""
@@ -259,6 +301,18 @@ class Questions:
         taken = rival.score.replaces(drawn.score, OTHER)
         self.verdicts.append(verdict._replace(taken=taken, standing=drawn.score.error))
         self.choice = _after(rival, drawn) if taken else drawn
+
+
+def _next_noise(tried: list[tuple[float, float]]) -> float:
+    """Variance of noise at which nothing may be left untold, after pairs of both.
+
+    More noise leaves components less to explain, so errors and what is expected of them both
+    change: where two sizes in turn were too small, the line through them tells more.
+    """
+    (own, untold), *before = reversed(tried)
+    if before and untold > 0 and before[0][1] > untold and own > before[0][0]:
+        return own + untold * (own - before[0][0]) / (before[0][1] - untold)
+    return own + untold
 
 
 def _after(rival: Choice, drawn: Choice) -> Choice:

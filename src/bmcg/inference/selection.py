@@ -21,7 +21,7 @@ from ..observations import Observations
 from .fit import Fit, Progress, Settings, Start
 from .folds import LEAST_ENTRIES
 from .form import Form
-from .left_out import Choice, Judge, Score, ties
+from .left_out import Choice, Judge, ties
 from .local_question import ask_local
 from .place import ChainPlace
 from .questions import (
@@ -40,6 +40,7 @@ from .questions import (
 )
 from .sampled import run_sampled
 from .sampled_questions import Questions
+from .score import Score
 from .snapshot import Snapshot
 from .variational import run
 from .verdict import Verdict
@@ -76,7 +77,7 @@ AFTER: dict[str, Question] = {
     "features": ask_features,
     "graphs": ask_graphs,
 }
-QUESTIONS = (*BEFORE, *AFTER, "posterior")
+QUESTIONS = (*BEFORE, *AFTER, "posterior", "noise")
 
 
 def select(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, pi
+from math import inf, log, pi
 
 import numpy as np
 
@@ -21,10 +21,11 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Gaussian:
-    """x_ij ~ N(y_ij, 1/τ), τ ~ Gamma(a0, b0)."""
+    """x_ij ~ N(y_ij, 1/τ), τ ~ Gamma(a0, b0), in draws at most `most`."""
 
     a0: float = 1e-6
     b0: float = 1e-6
+    most: float = inf
 
     name = "gaussian"
     is_plain = True
@@ -78,7 +79,8 @@ class Gaussian:
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
         """τ given what the draws miss the values by."""
         q = self.update_tau(len(match.values), match.squared_error)
-        return Drawn(float(rng.standard_gamma(float(q.shape)) / float(q.rate)), noise.own)
+        drawn = float(rng.standard_gamma(float(q.shape)) / float(q.rate))
+        return Drawn(min(drawn, self.most), noise.own)
 
     def log_density(self, noise: Drawn, match: Match) -> float:
         """ln p(x | y, τ)."""

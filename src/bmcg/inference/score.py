@@ -1,0 +1,112 @@
+"""How well left-out entries are predicted, and by how much a model is too sure of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..likelihoods.outcomes import Distribution
+
+Array = NDArray[np.float64]
+
+# Standard errors of a gain that leave no doubt.
+CLEAR = 3.0
+# How a model has to compare with the one that stands: be better; be better by more than the
+# standard error, because it knows more; or be as good, because it knows less.
+OTHER, MORE, LESS = 0, 1, -1
+# Share of the expected squared error that a model may be off by.
+SLIGHT = 0.05
+
+
+class Confidence(NamedTuple):
+    """What a model expects of its squared errors, and what they are, part by part.
+
+    Attributes
+    ----------
+    errors : tuple of ndarray
+        Squared errors of each part that was left out, before any range of values.
+    expected, noise : tuple of float
+        What the model expected of them on average, and how much of that is noise.
+    """
+
+    errors: tuple[Array, ...] = ()
+    expected: tuple[float, ...] = ()
+    noise: tuple[float, ...] = ()
+
+    def of(self, found: Distribution, values: Array, noise: float) -> Confidence:
+        """With one part more."""
+        return Confidence(
+            (*self.errors, (values - found.mean) ** 2),
+            (*self.expected, float(found.variance.mean())),
+            (*self.noise, noise),
+        )
+
+    @property
+    def own(self) -> float:
+        """Variance of the noise that the model has; nought if it was not asked."""
+        return float(np.mean(self.noise)) if self.noise else 0.0
+
+    @property
+    def untold(self) -> float:
+        """Variance that errors have beyond what is expected; nought if that may be chance.
+
+        Negative where too much is expected.
+        """
+        if not self.errors:
+            return 0.0
+        errors, expected = np.concatenate(self.errors), float(np.mean(self.expected))
+        beyond = float(errors.mean()) - expected
+        chance = float(errors.std(ddof=1)) / np.sqrt(len(errors))
+        return beyond if abs(beyond) > max(chance, SLIGHT * expected) else 0.0
+
+
+class Score(NamedTuple):
+    """How well left-out entries are predicted.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n_left_out,)
+        Of all folds: squared errors, less what a longer chain would be without, or −ln p.
+    clipped : bool
+        Whether these are within the observed range.
+    squared : bool
+    confidence : Confidence
+    """
+
+    losses: Array
+    clipped: bool
+    squared: bool = True
+    confidence: Confidence = Confidence()
+
+    @property
+    def error(self) -> float:
+        """Root mean squared error, or mean of −ln p."""
+        mean = float(self.losses.mean())
+        return float(np.sqrt(max(mean, 0.0))) if self.squared else mean
+
+    @property
+    def measure(self) -> str:
+        """What the error is."""
+        return "left-out error" if self.squared else "left-out log loss"
+
+    def is_as_good_as(self, other: Score) -> bool:
+        """Whether the other's gain is within one standard error of nothing."""
+        gain = self.losses - other.losses
+        return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
+
+    def first(self, count: int) -> Score:
+        """On the first entries alone."""
+        return self._replace(losses=self.losses[:count])
+
+    def trails(self, other: Score) -> bool:
+        """Whether the other's gain is beyond doubt."""
+        gain = self.losses - other.losses
+        return bool(gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(len(gain)))
+
+    def replaces(self, standing: Score, rule: int) -> bool:
+        """Whether it does for its model to take the place of the one that stands."""
+        if rule == MORE:
+            return not standing.is_as_good_as(self)
+        return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
