@@ -37,13 +37,13 @@ UNKNOWN, COMPILING = 60.0, 90.0
 
 
 def make_tree() -> None:
-    """Copy source and tests, once."""
+    """Copy what is tracked, once."""
     if TREE.exists():
         return
-    TREE.mkdir(parents=True)
-    for name in ("src", "tests"):
-        shutil.copytree(ROOT / name, TREE / name)
-    shutil.copy(ROOT / "pyproject.toml", TREE)
+    names = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+    for name in names:
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, TREE / name)
     (TREE / "commit").write_text(COMMIT, encoding="utf-8")
 
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 # Seconds of a processor that the chosen tests may take together, as they were measured.
 MOST = 20.0
+# Files of tests that are run where nothing was watched that calls the function.
+FILES = 8
 
 
 class Tests(NamedTuple):
@@ -64,7 +66,7 @@ class Known:
         ]  # fmt: skip
         room = Path(path).parts[0]
         found.sort(key=lambda file: room not in file.parts)
-        return [str(file.relative_to(self.tests.parent)) for file in found]
+        return [str(file.relative_to(self.tests.parent)) for file in found[:FILES]]
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -24,6 +25,7 @@ def attack_many(name: str, seed: int, first: int, n: int, found: Any, folder: st
     from .strangers import edited_file
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     outcomes: Counter[str] = Counter()
     at = Path(folder)
     for number in range(first, first + n):
@@ -43,6 +45,13 @@ def attack_many(name: str, seed: int, first: int, n: int, found: Any, folder: st
         for left in at.iterdir():
             left.unlink()
     found.put(("done", name, n, dict(outcomes)))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def run(name: str, seed: int, first: int, n: int) -> tuple[Counter[str], list[str]]:
