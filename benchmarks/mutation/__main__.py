@@ -28,7 +28,7 @@ from benchmarks.reporting import COMMIT, ROOT, write_page
 from .choosing import Known, is_compiled
 from .faults import ROOMS, Fault, drawn
 from .page import PAGE, RECORD, page
-from .trying import NO_END, broken, fails, prepare
+from .trying import NO_END, broken, fails, mend, prepare
 
 TREE = ROOT / "build" / "mutation"
 MAP = TREE / "map.jsonl"
@@ -89,6 +89,7 @@ def main() -> None:
         watch(given.watch)
         return
     prepare()
+    mend(TREE)
     package, start = TREE / "src" / "bmcg", time.monotonic()
     known = Known(package, MAP, TREE / "tests")
     commit = (TREE / "commit").read_text(encoding="utf-8")

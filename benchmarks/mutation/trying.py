@@ -45,20 +45,32 @@ def broken(tree: Path, fault: Fault) -> Iterator[None]:
         for name in dependents(package, fault.path):
             file = package / name
             files += (file.parent / "__pycache__").glob(f"{file.stem}.*.nb[ci]")
-    with tempfile.TemporaryDirectory() as kept:
-        for number, file in enumerate(files):
-            shutil.copy2(file, Path(kept) / str(number))
-            if file != path:
-                file.unlink()
-        path.write_text(fault.text, encoding="utf-8")
-        try:
-            yield
-        finally:
-            for file in {file.parent for file in files[1:]}:
-                for stale in file.glob(f"{path.stem}.*.nb[ci]"):
-                    stale.unlink()
-            for number, file in enumerate(files):
-                shutil.copy2(Path(kept) / str(number), file)
+    kept = tree / "kept"
+    kept.mkdir()
+    (kept / "names").write_text("\n".join(str(file.relative_to(tree)) for file in files))
+    for number, file in enumerate(files):
+        shutil.copy2(file, kept / str(number))
+    for file in files[1:]:
+        file.unlink()
+    path.write_text(fault.text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        mend(tree)
+
+
+def mend(tree: Path) -> None:
+    """Take a fault out of a tree, where a run that was ended has left one."""
+    kept = tree / "kept"
+    if not kept.exists():
+        return
+    names = (kept / "names").read_text().splitlines()
+    path = tree / names[0]
+    for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ci]"):
+        stale.unlink()
+    for number, name in enumerate(names):
+        shutil.copy2(kept / str(number), tree / name)
+    shutil.rmtree(kept)
 
 
 def fails(tree: Path, tests: list[str], seconds: float) -> str:
