@@ -239,3 +239,20 @@ def test_models_of_an_earlier_version_load_and_predict_the_same(family, bound, m
     assert std.sum() == pytest.approx(deviations, rel=1e-12)
     assert model.selection_.holds == "not recorded"
     assert model.sample(*at, random_state=0).shape == (1, mean.size)
+
+
+@pytest.mark.parametrize(
+    ("kind", "means", "deviations"),
+    [
+        ("sampled", -6.510364912589363, 0.023139196548705353),
+        ("bernoulli", 33.93300684176118, 25.65201993129858),
+    ],
+)
+def test_models_with_a_sum_load_and_predict_the_same(kind, means, deviations):
+    """Files that commit 02c1e69 wrote: a chain with labels, and another likelihood."""
+    model = load_model(Path(__file__).parent / "data" / f"02c1e69-{kind}.safetensors")
+    i, j = np.indices(model.shape_).reshape(2, -1)
+    rows = i if model.row_labels_ is None else model.row_labels_.values[i]
+    mean, std = model.predict(rows, j, return_std=True)
+    assert mean.sum() == pytest.approx(means, rel=1e-10)
+    assert std.sum() == pytest.approx(deviations, rel=1e-10)
