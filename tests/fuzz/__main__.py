@@ -63,7 +63,8 @@ def page(lines: list[dict[str, Any]]) -> str:
             "space), with no input changed and no file left; anything else is a finding.",
             "",
             f"So far {sum(every.values()) - calls:,} files and {calls:,} calls, seeds "
-            f"{', '.join(map(str, seeds))}.",
+            f"{', '.join(map(str, seeds))}. Every finding of the table was mended, and is among",
+            "what is listed below; inputs after it were drawn anew.",
             "",
             "| target | inputs | answered | refused | findings |",
             "|---|---|---|---|---|",
@@ -86,7 +87,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--only", nargs="*", help="targets, all by default")
     parser.add_argument("--record", action="store_true", help="write the table and the page")
+    parser.add_argument("--page", action="store_true", help="write the page alone")
     given = parser.parse_args()
+    if given.page:
+        every = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
+        PAGE.write_text(page(every), encoding="utf-8")
+        return
     names = given.only or [*READERS, "edited model", "edited checkpoint", "calls"]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     start = time.monotonic()
