@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 from bmcg import BMCG
+from bmcg.backends.devices import open_device
+from bmcg.estimators import fitting
 
 
 def test_without_pytorch_a_gpu_is_refused_with_the_way_out(monkeypatch):
@@ -29,3 +32,23 @@ def test_pytorch_is_not_imported_unless_asked_for():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+@pytest.mark.parametrize("posterior", ["row", "sampled"])
+def test_a_fit_is_done_where_it_was_asked_to_be(posterior, monkeypatch):
+    """Not on the processor in silence."""
+    opened = []
+
+    def opening(device, *given):
+        opened.append(device)
+        return open_device("cpu", 1)
+
+    monkeypatch.setattr(fitting, "open_device", opening)
+    monkeypatch.setattr(fitting, "check_device", lambda device: None)
+    X = np.random.default_rng(0).normal(size=(12, 9))
+    model = BMCG(device="cuda", posterior=posterior, rank=2, bias=True, selection=False)
+    model.set_params(max_sweeps=4, n_draws=4, value_range=None, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    assert opened == ["cuda"]

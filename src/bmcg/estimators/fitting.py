@@ -234,7 +234,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             tasks.begin()
 
         work = self._work(observations, sides, settings)
-        device = "cpu" if lines is not None else device_for(self.device, likelihood)
+        device = "cpu" if lines else device_for(self.device, likelihood)
         with (
             open_device(device, self.n_jobs, work, group) as backend,
             progress as show,
