@@ -90,7 +90,7 @@ def test_a_model_file_keeps_the_lists_and_the_weights(tmp_path):
     np.testing.assert_allclose(one.mean, two.mean)
 
 
-@pytest.mark.parametrize("posterior", ["row", "sampled"])
+@pytest.mark.parametrize("posterior", ["auto", "row", "sampled"])
 def test_someone_new_gets_the_list_of_one_who_saw_the_same(posterior):
     seen, _ = shop()
     fitted = model(posterior=posterior, max_sweeps=20).fit(seen)
@@ -104,9 +104,10 @@ def test_someone_new_gets_the_list_of_one_who_saw_the_same(posterior):
     np.testing.assert_allclose(young.mean, old.mean, atol=0.08)
 
 
-def test_an_update_takes_what_was_seen_since():
+@pytest.mark.parametrize("posterior", ["auto", "row"])
+def test_an_update_takes_what_was_seen_since(posterior):
     seen, likes = shop()
-    fitted = model(posterior="row", max_sweeps=20).fit(seen)
+    fitted = model(posterior=posterior, max_sweeps=20).fit(seen)
     liked = [f"i{j}" for j in np.flatnonzero(likes[3])[:6]]
     more = Observations.from_triples(
         np.zeros(6), np.arange(6), np.ones(6), row_labels=["new"], col_labels=liked
@@ -117,7 +118,7 @@ def test_an_update_takes_what_was_seen_since():
     assert likes[3][[int(name[1:]) for name in found.cols]].mean() > 0.7
 
 
-@pytest.mark.parametrize("posterior", ["sampled", "joint"])
+@pytest.mark.parametrize("posterior", ["auto", "sampled", "joint"])
 @pytest.mark.parametrize("known", ["friends", "features"])
 def test_friends_and_features_say_what_one_without_clicks_would_like(known, posterior):
     seen, likes = shop()

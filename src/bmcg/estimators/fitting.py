@@ -28,6 +28,7 @@ from ..checks import (
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
 from ..inference.families import FAMILIES, Family, posterior_of
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
+from ..inference.marginal import run_marginal
 from ..inference.sampled import run_sampled
 from ..inference.selection import QUESTIONS, Selection, select
 from ..inference.side import Prior
@@ -301,9 +302,11 @@ class FittingModel(CallbackSupport, RecordedModel):
         asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
         settings = self._settings(observations, asked, False, likelihood)
         progress = fit_progress(self.verbose)
-        again = run_sampled if settings.draws else run
+        again: Any = run_sampled if settings.draws else run
+        if isinstance(likelihood, WeakZero) and likelihood.sure:
+            again = run_marginal
         # A chain has as many components as it is told to.
-        rank = start.state.rank if settings.draws else settings.rank
+        rank = settings.rank if again is run else start.state.rank
         # Noise that was held to what left-out entries tell is what it was.
         held = any(v.question == "noise" and v.taken for v in self.selection_.verdicts)
         least = self.noise_std_ if held and settings.draws else 0.0

@@ -89,6 +89,14 @@ class GraphStack:
         names = tuple(name for g, name in enumerate(self.names) if g != graph)
         return GraphStack(self.n, self.heads[used], self.tails[used], weights[:, used], names)
 
+    def part(self, nodes: NDArray[np.integer]) -> GraphStack:
+        """Of some nodes, in ascending order, with the edges among them."""
+        place = np.full(self.n, -1, dtype=np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        inside = (place[self.heads] >= 0) & (place[self.tails] >= 0)
+        ends = place[self.heads[inside]], place[self.tails[inside]]
+        return GraphStack(len(nodes), *ends, self.weights[:, inside], self.names)
+
     def nearest(self, count: int) -> GraphStack:
         """In each graph only the edges that are among the `count` strongest of either end."""
         weights = np.zeros_like(self.weights)

@@ -22,7 +22,9 @@ from .fit import Fit, Progress, Settings, Start
 from .folds import LEAST_ENTRIES
 from .form import Form
 from .left_out import Choice, Judge, ties
+from .list_trials import CHAINS, MARGINAL
 from .local_question import ask_local
+from .marginal import run_marginal
 from .place import ChainPlace
 from .questions import (
     WHOLE,
@@ -44,7 +46,7 @@ from .score import Score
 from .snapshot import Snapshot
 from .variational import run
 from .verdict import Verdict
-from .weak_zeros import learn_weights
+from .weak_zeros import ask_known, learn_weights
 
 
 class Selection(NamedTuple):
@@ -146,11 +148,15 @@ def _select_lists(
 ) -> tuple[Fit, Selection]:
     """A fit of what was seen among weak zeros, whose weights left-out lists tell.
 
-    Of the questions, whether it would do without a graph is asked of the bound as always; errors
-    of left-out entries would say nothing, because all of them are ones.
+    Columns are parameters, and left-out lists tell whether to use graphs and features, unless
+    draws or a variational posterior are asked for by name, or biases: then whether it would do
+    without a graph is asked of the bound; errors of left-out entries would say nothing, because
+    all of them are ones.
     """
     observations = trials.observations
-    learned = learn_weights(observations, settings, trials.backend, trials.show)
+    plain = settings.either and not settings.bias
+    kind = MARGINAL if plain else CHAINS
+    learned = learn_weights(observations, settings, trials.backend, trials.show, kind)
     settings = replace(
         settings,
         rank=learned.rank,
@@ -159,6 +165,12 @@ def _select_lists(
         prior=replace(settings.prior, likelihood=learned.likelihood),
     )
     verdicts, analyses = tuple(learned.verdicts), trials.analyses
+    if plain:
+        form, found = ask_known(learned, observations, sides) if "graphs" in asked else (Form(), [])
+        usual = {name: options[name] for name in ("backend", "callback")}
+        usual |= {"analyses": analyses, "start": learned.start}
+        fit = run_marginal(observations, *form.of(sides), settings, **usual)
+        return as_given(fit, sides), Selection(WHOLE, (*verdicts, *found))
     if settings.draws:
         usual = {name: options[name] for name in ("backend", "callback")}
         usual |= {"analyses": analyses, "start": learned.start}

@@ -39,25 +39,31 @@ class WeakZero(Gaussian):
         p: 1 counts every time alike, 0 once for all.
     pairs : int
         Rows times columns.
+    sure : bool
+        Whether weights are the precisions of observations themselves; else these are τ times as
+        large, and τ is learned.
     """
 
     zero: float = 0.1
     one: float = 1.0
     power: float = 1.0
     pairs: int = 0
+    sure: bool = False
 
     name = NAME
 
     @property
     def title(self) -> str:
         """Its name and numbers."""
-        return f"{NAME} {self.zero!r} {self.one!r} {self.power!r} {self.pairs}"
+        end = " sure" if self.sure else ""
+        return f"{NAME} {self.zero!r} {self.one!r} {self.power!r} {self.pairs}{end}"
 
     @classmethod
     def of_title(cls, title: str) -> WeakZero:
         """The inverse of `title`."""
-        zero, one, power, pairs = title.split()[1:]
-        return cls(zero=float(zero), one=float(one), power=float(power), pairs=int(pairs))
+        zero, one, power, pairs, *sure = title.split()[1:]
+        numbers = {"zero": float(zero), "one": float(one), "power": float(power)}
+        return cls(**numbers, pairs=int(pairs), sure=sure == ["sure"])
 
     def units(self, values: Array, biased: bool) -> tuple[float, float]:
         """Counts stay counts; entries lie about between zero and one."""
@@ -73,7 +79,7 @@ class WeakZero(Gaussian):
 
     def weighting(self, noise: Noise, match: Match) -> Weighting:
         """Ones by their counts, zeros everywhere."""
-        return self._seen(float(noise.tau.mean), match)
+        return self._seen(1.0 if self.sure else float(noise.tau.mean), match)
 
     def _seen(self, tau: float, match: Match) -> Weighting:
         counts = match.values
