@@ -97,6 +97,16 @@ class GraphStack:
         ends = place[self.heads[inside]], place[self.tails[inside]]
         return GraphStack(len(nodes), *ends, self.weights[:, inside], self.names)
 
+    def even(self, strength: float = 1.0) -> GraphStack:
+        """Each edge over the root of both its ends' sums: every node is tied about alike."""
+        weights = np.empty_like(self.weights)
+        for g, own in enumerate(self.weights):
+            ends = np.append(self.heads, self.tails)
+            sums = np.bincount(ends, weights=np.append(own, own), minlength=self.n)
+            both = sums[self.heads] * sums[self.tails]
+            weights[g] = strength * np.divide(own, np.sqrt(both), out=own * 0.0, where=own > 0)
+        return GraphStack(self.n, self.heads, self.tails, weights, self.names)
+
     def nearest(self, count: int) -> GraphStack:
         """In each graph only the edges that are among the `count` strongest of either end."""
         weights = np.zeros_like(self.weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..graphs.precision import stack_graphs
 from ..likelihoods import WeakZero
 from .covariance import Diagonal
 from .fit import Fit, Progress, Settings, SideInput, Start
+from .form import Form, Sides
 from .lists import Lists
 from .marginal import run_marginal
 from .sampled import run_sampled
@@ -29,6 +31,49 @@ ONWARD = 8
 # Most sweeps of a fit without chance, from nothing and under other weights.
 FIRST_SWEEPS = 30
 NEXT_SWEEPS = 12
+
+
+class Known(NamedTuple):
+    """What is used of the graphs and features of both sides.
+
+    Attributes
+    ----------
+    name : str
+    sides : tuple of SideInput
+        As they were given.
+    form : Form
+    strengths : tuple of (float or None)
+        Of the graphs of the rows and of the columns, with every node tied about alike. None leaves
+        graphs as they were given.
+    """
+
+    name: str
+    sides: Sides
+    form: Form
+    strengths: tuple[float | None, float | None]
+
+    @property
+    def learns(self) -> bool:
+        """Whether strengths are learned from the bound: those of features are."""
+        return any(side.features is not None for side in self.form.of(self.sides))
+
+    def of(self, lists: Lists) -> Sides:
+        """For the rows of some lists; what is made of observations, made of what they keep."""
+        return self._even(lists.part_of(self.form.of(self.sides)))
+
+    @property
+    def whole(self) -> Sides:
+        """For all rows."""
+        return self._even(self.form.of(self.sides))
+
+    def _even(self, sides: Sides) -> Sides:
+        rows, cols = (
+            side
+            if strength is None or not side.stack.names
+            else replace(side, stack=side.stack.even(strength), ridge=1.0)
+            for side, strength in zip(sides, self.strengths, strict=True)
+        )
+        return rows, cols
 
 
 @dataclass
@@ -59,11 +104,11 @@ class Trials:
         rank: int,
         name: str,
         best: Fit | None,
-        sides: tuple[SideInput, SideInput] | None = None,
+        known: Known | None = None,
     ) -> Fit:
         """A short fit of what is kept, from where the best so far has ended."""
         if self.kind == MARGINAL:
-            return self._marginal(likelihood, rank, name, best, sides)
+            return self._marginal(likelihood, rank, name, best, known)
         if best is None:
             # Judged like all others: from a chain that has settled, not from a small start.
             best = self._chain(likelihood, rank, name, None, FROM_NOTHING)
@@ -77,7 +122,7 @@ class Trials:
         rest = Diagonal.zeros(n_rows, state.rows.rank), np.nan, state.rows.energy
         return Start(replace(state, rows=Factors(rows, *rest)), best.offset, best.scale)
 
-    def _bare(self) -> tuple[SideInput, SideInput]:
+    def _bare(self) -> Sides:
         # As the fit has them where nothing ties rows: λ is to be in the same units.
         rows, cols = (SideInput(stack_graphs([], n), 1.0) for n in self.lists.kept.shape)
         return rows, cols
@@ -88,21 +133,21 @@ class Trials:
         rank: int,
         name: str,
         best: Fit | None,
-        sides: tuple[SideInput, SideInput] | None,
+        known: Known | None,
     ) -> Fit:
         fresh = best is None or best.state.rank != rank
         settings = replace(
             self.settings,
             rank=rank,
             max_sweeps=FIRST_SWEEPS if fresh else NEXT_SWEEPS,
-            learn=sides is not None and self.settings.learn,
+            learn=known is not None and known.learns,
             prior=Prior(likelihood=likelihood.of_shape(self.lists.kept.shape)),
         )
         start = None if fresh or best is None else Start(best.state, 0.0, 1.0)
         return self._whole(
             run_marginal(
                 self.lists.kept,
-                *(sides or self._bare()),
+                *(self._bare() if known is None else known.of(self.lists)),
                 settings,
                 backend=self.backend,
                 callback=lambda sweep: self.show(sweep, f"{name}: "),

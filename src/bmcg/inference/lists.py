@@ -48,25 +48,31 @@ class Lists:
     rows: Index
     n_rows: int
 
-    def part_of(self, sides: tuple[SideInput, SideInput]) -> tuple[SideInput, SideInput] | None:
-        """What is known of these rows and the columns; None where it is made of all entries."""
-        whole = len(self.rows) == self.n_rows
-        if any(side.remake is not None for side in sides) and not whole:
-            return None
-        rows, cols = (side.of(self.kept) for side in sides)
-        if whole:
+    def part_of(self, sides: tuple[SideInput, SideInput]) -> tuple[SideInput, SideInput]:
+        """What is known of these rows and of the columns.
+
+        What was made of all entries is made anew of those kept, where these are of all rows.
+        """
+        if len(self.rows) == self.n_rows:
+            rows, cols = (side.of(self.kept) for side in sides)
             return rows, cols
+        rows, cols = sides
         features = None if rows.features is None else rows.features[self.rows]
         return replace(rows, stack=rows.stack.part(self.rows), features=features), cols
 
 
-def leave_out(observations: Observations, seed: int) -> Lists | None:
-    """Lists to be judged by; None where too little could be left out."""
-    rng = np.random.default_rng([seed, 4])
+def leave_out(
+    observations: Observations, seed: int, number: int = 0, most: int = MOST_ENTRIES
+) -> Lists | None:
+    """Lists to be judged by; None where too little could be left out.
+
+    `number` tells draws apart, `most` is how many entries they are of.
+    """
+    rng = np.random.default_rng([seed, 4, number] if number else [seed, 4])
     indptr, indices, values = observations.by_row
     counts, order = np.diff(indptr), rng.permutation(observations.shape[0])
     # In the order of the data: with all rows, what is known of them goes with theirs.
-    some = np.sort(order[: int(np.searchsorted(np.cumsum(counts[order]), MOST_ENTRIES)) + 1])
+    some = np.sort(order[: int(np.searchsorted(np.cumsum(counts[order]), most)) + 1])
     parts, out, sizes = [], [], []
     for i in some:
         n = int(counts[i])

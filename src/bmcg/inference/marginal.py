@@ -29,7 +29,7 @@ from ..linalg.engines import Analyses
 from ..observations import Observations
 from .covariance import Blocks, Diagonal
 from .finishing import finished
-from .fit import Fit, Progress, Settings, SideInput, Start
+from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .side import Side
 from .state import Factors, Gamma, State
 from .strengths import learn_strengths
@@ -109,6 +109,26 @@ def first_columns(observations: Observations, rank: int, seed: int) -> Array:
     out = np.zeros((n, rank))
     out[:, :width] = ((Q @ turned.T) * np.sqrt(sizes) * m**-0.25)[:, :rank]
     return out
+
+
+def in_terms_of(fit: Fit, sides: tuple[SideInput, SideInput]) -> Fit:
+    """The fit with strengths of graphs in terms of the weights that were given, on the mean.
+
+    Edges that come later have weights like those.
+    """
+    rows, cols = (
+        _rescaled(side, given) for side, given in zip((fit.rows, fit.cols), sides, strict=True)
+    )
+    return replace(fit, rows=rows, cols=cols)
+
+
+def _rescaled(side: FittedSide, given: SideInput) -> FittedSide:
+    graphs = side.strengths.graphs.copy()
+    for at, name in enumerate(side.stack.names):
+        raw = given.stack.weights[given.stack.names.index(name)].sum()
+        if raw > 0.0:
+            graphs[at] *= side.stack.weights[at].sum() / raw
+    return replace(side, strengths=replace(side.strengths, graphs=graphs))
 
 
 def _nodes(V: Array, side: Side) -> Array:

@@ -22,9 +22,10 @@ from .fit import Fit, Progress, Settings, Start
 from .folds import LEAST_ENTRIES
 from .form import Form
 from .left_out import Choice, Judge, ties
+from .list_questions import ask_known
 from .list_trials import CHAINS, MARGINAL
 from .local_question import ask_local
-from .marginal import run_marginal
+from .marginal import in_terms_of, run_marginal
 from .place import ChainPlace
 from .questions import (
     WHOLE,
@@ -46,7 +47,7 @@ from .score import Score
 from .snapshot import Snapshot
 from .variational import run
 from .verdict import Verdict
-from .weak_zeros import ask_known, learn_weights
+from .weak_zeros import learn_weights
 
 
 class Selection(NamedTuple):
@@ -164,13 +165,15 @@ def _select_lists(
         bias=bool(settings.bias),
         prior=replace(settings.prior, likelihood=learned.likelihood),
     )
-    verdicts, analyses = tuple(learned.verdicts), trials.analyses
+    analyses = trials.analyses
     if plain:
-        form, found = ask_known(learned, observations, sides) if "graphs" in asked else (Form(), [])
+        known = ask_known(learned, observations, sides, settings, "graphs" in asked)
         usual = {name: options[name] for name in ("backend", "callback")}
         usual |= {"analyses": analyses, "start": learned.start}
-        fit = run_marginal(observations, *form.of(sides), settings, **usual)
-        return as_given(fit, sides), Selection(WHOLE, (*verdicts, *found))
+        settings = replace(settings, learn=known.learns and settings.learn)
+        fit = run_marginal(observations, *known.whole, settings, **usual)
+        return as_given(in_terms_of(fit, sides), sides), Selection(WHOLE, tuple(learned.verdicts))
+    verdicts = tuple(learned.verdicts)
     if settings.draws:
         usual = {name: options[name] for name in ("backend", "callback")}
         usual |= {"analyses": analyses, "start": learned.start}

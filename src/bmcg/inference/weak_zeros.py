@@ -9,7 +9,7 @@ cannot tell: weights count observations, and a model of more of them has another
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -19,18 +19,20 @@ from numpy.typing import NDArray
 from ..backends import Backend
 from ..likelihoods import WeakZero
 from ..observations import Observations
-from .fit import Fit, Progress, Settings, SideInput, Start
-from .form import Form
-from .list_trials import CHAINS, MARGINAL, Trials
-from .lists import LEAST_ENTRIES, Lists, gains, leave_out
+from .fit import Fit, Progress, Settings, Start
+from .list_trials import CHAINS, MARGINAL, Known, Trials
+from .lists import LEAST_ENTRIES, MOST_ENTRIES, gains, leave_out
 from .verdict import Verdict
 
 Array = NDArray[np.float64]
-Sides = tuple[SideInput, SideInput]
 
 # Components of the first trials.
 TRIAL_RANK = 32
 MOST_TRIALS = 32
+# Draws of lists to leave out, where entries are few: chance has less of a say in their mean.
+MOST_DRAWS = 3
+# The number of components is asked of so many times the entries.
+MORE = 10
 # Where the search starts. Chains learn τ, by which weights grow; else weights are precisions, and
 # rows a priori of size one: a one settles an entry to a third, a zero not at all.
 START = {
@@ -45,16 +47,27 @@ class Search:
 
     Attributes
     ----------
-    lists : Lists
-    trials : Trials
+    trials : sequence of Trials
+        Of lists that were left out, by one draw or by several.
     """
 
-    lists: Lists
-    trials: Trials
+    trials: Sequence[Trials]
     tried: set[tuple[WeakZero, int]] = field(default_factory=set)
     verdicts: list[Verdict] = field(default_factory=list)
-    best: Fit | None = None
+    best: list[Fit | None] = field(default_factory=list)
     standing: Array | None = None
+
+    def fits(
+        self, likelihood: WeakZero, rank: int, name: str, known: Known | None = None
+    ) -> tuple[list[Fit | None], Array]:
+        """Short fits of all lists, each from its own best so far, and what they gain."""
+        before = self.best or [None] * len(self.trials)
+        found = [
+            trials.fit(likelihood, rank, name, best, known)
+            for trials, best in zip(self.trials, before, strict=True)
+        ]
+        told = [gains(f, trials.lists) for f, trials in zip(found, self.trials, strict=True)]
+        return list(found), np.concatenate(told)
 
     def wins(self, likelihood: WeakZero, rank: int, sure: bool = True) -> bool:
         """Whether lists of a short fit are better by more than the standard error of that.
@@ -66,35 +79,31 @@ class Search:
         if key in self.tried or len(self.tried) >= MOST_TRIALS:
             return False
         self.tried.add(key)
-        fit = self.trials.fit(likelihood, rank, words(likelihood, rank), self.best)
-        new, old = gains(fit, self.lists), self.standing
+        found, new = self.fits(likelihood, rank, words(likelihood, rank))
+        old = self.standing
         more = new if old is None else new - old
         least = more.std() / np.sqrt(len(more)) if sure else 0.0
         taken = old is None or bool(more.mean() > least)
         said = float("nan") if old is None else float(old.mean())
         if taken:
-            self.best, self.standing = fit, new
+            self.best, self.standing = found, new
         name, seconds = words(likelihood, rank), time.perf_counter() - began
-        made = (said, float(new.mean()), len(fit.trace), seconds)
+        made = (said, float(new.mean()), _sweeps(found), seconds)
         self.verdicts.append(Verdict("weights", name, taken, "left-out lists", *made))
         return taken
 
-    def keeps(self, likelihood: WeakZero, rank: int, sides: Sides, name: str, needed: bool) -> bool:
-        """Whether lists are no worse with what is known of a side besides.
-
-        Where it is all that is known of some, no worse by more than the standard error of that.
-        """
-        assert self.best is not None
+    def keeps(self, likelihood: WeakZero, rank: int, known: Known, least: float) -> bool:
+        """Whether lists with what is known besides gain so many standard errors."""
         assert self.standing is not None
         began, old = time.perf_counter(), self.standing
-        fit = self.trials.fit(likelihood, rank, name, self.best, sides)
-        new = gains(fit, self.lists)
+        found, new = self.fits(likelihood, rank, known.name, known)
         more = new - old
-        taken = bool(more.mean() >= (-more.std() / np.sqrt(len(more)) if needed else 0.0))
+        taken = bool(more.mean() >= least * more.std() / np.sqrt(len(more)))
         if taken:
-            self.best, self.standing = fit, new
-        made = float(old.mean()), float(new.mean()), len(fit.trace), time.perf_counter() - began
-        self.verdicts.append(Verdict("graphs", name, taken, "left-out lists", *made))
+            self.best, self.standing = found, new
+        seconds = time.perf_counter() - began
+        made = float(old.mean()), float(new.mean()), _sweeps(found), seconds
+        self.verdicts.append(Verdict("graphs", known.name, taken, "left-out lists", *made))
         return taken
 
     def climb(
@@ -112,6 +121,10 @@ class Search:
             if moved:
                 break
         return best
+
+
+def _sweeps(fits: Sequence[Fit | None]) -> int:
+    return sum(len(fit.trace) for fit in fits if fit is not None)
 
 
 def words(likelihood: WeakZero, rank: int) -> str:
@@ -171,16 +184,18 @@ def learn_weights(
     One coordinate after the other, each as long as it gains more than chance would: the zeros'
     weight and the ones' by factors of two, the power of the counts, all weights by √2; then twice
     the components. Trials without chance are told apart by less: steps of √2 are taken at the end
-    where they gain at all.
+    where they gain at all, and so are more components.
     """
     rank, best = min(settings.rank, TRIAL_RANK), START[kind]
-    lists = leave_out(observations, settings.seed)
-    if lists is None:
+    draws = 1 if kind == CHAINS else max(1, min(MOST_DRAWS, MOST_ENTRIES // len(observations)))
+    left = [leave_out(observations, settings.seed, number) for number in range(draws)]
+    if left[0] is None:
         rule = f"because fewer than {LEAST_ENTRIES} entries could be left out"
         said = Verdict("weights", words(best, rank), True, rule, np.nan, np.nan, 0, 0.0)
         return Learned(best.of_shape(observations.shape), rank, None, [said])
-    trials = Trials(lists, replace(settings, bias=bool(settings.bias)), backend, show, kind)
-    search, last, root = Search(lists, trials), None, float(np.sqrt(2.0))
+    settings = replace(settings, bias=bool(settings.bias))
+    trials = [Trials(one, settings, backend, show, kind) for one in left if one is not None]
+    search, last, root = Search(trials), None, float(np.sqrt(2.0))
     counted = observations.values.min() < observations.values.max()
     search.wins(best, rank)
     while best != last:
@@ -195,46 +210,25 @@ def learn_weights(
     if kind == MARGINAL:
         best = search.climb(best, rank, _scaled(zero=root), sure=False)
         best = search.climb(best, rank, _scaled(one=root), sure=False)
-    while 2 * rank <= settings.rank and search.wins(best, 2 * rank):
+    if kind == MARGINAL and len(trials[0].lists.rows) < observations.shape[0]:
+        search = _of_more(search, observations, best, rank)
+    while 2 * rank <= settings.rank and search.wins(best, 2 * rank, sure=kind == CHAINS):
         rank *= 2
-    start = None if search.best is None else trials.start_of(search.best, observations.shape[0])
+    assert search.best[0] is not None
+    start = trials[0].start_of(search.best[0], observations.shape[0])
     found = best.of_shape(observations.shape)
     return Learned(found, rank, start, search.verdicts, search)
 
 
-def ask_known(
-    learned: Learned, observations: Observations, sides: Sides
-) -> tuple[Form, list[Verdict]]:
-    """What is used of the graphs and features of either side: all that does not harm lists.
-
-    What was made of the observations themselves is taken as it is.
-    """
-    search, form, before = learned.search, Form(), len(learned.verdicts)
-    if search is None:
-        return form, []
-    tied = [which for which, side in enumerate(sides) if _is_tied(side)]
-    form = _without(form, tied)
-    for which in tied:
-        more = _without(Form(), [w for w in tied if w != which and form.graphs[w] is None])
-        part = search.lists.part_of(more.of(sides))
-        name = "what is known of the " + ("rows", "columns")[which]
-        view = (observations.by_row, observations.by_col)[which]
-        needed = not np.diff(view.indptr).all()
-        given = learned.likelihood, learned.rank
-        if part is None or search.keeps(*given, part, name, needed):
-            form = more
-    return form, search.verdicts[before:]
-
-
-def _is_tied(side: SideInput) -> bool:
-    return bool(side.stack.names) or side.features is not None
-
-
-def _without(form: Form, which: list[int]) -> Form:
-    graphs, features = list(form.graphs), list(form.features)
-    for at in which:
-        graphs[at], features[at] = None, False
-    return Form((graphs[0], graphs[1]), (features[0], features[1]))
+def _of_more(search: Search, observations: Observations, best: WeakZero, rank: int) -> Search:
+    """The search with lists of more rows: how many components there are depends on them."""
+    first, fit = search.trials[0], search.best[0]
+    assert fit is not None
+    lists = leave_out(observations, first.settings.seed, most=MORE * MOST_ENTRIES)
+    assert lists is not None
+    wider = Search([replace(first, lists=lists)], verdicts=search.verdicts, best=[fit])
+    wider.wins(best, rank)
+    return wider
 
 
 def _more_power(old: WeakZero) -> WeakZero:
@@ -245,4 +239,4 @@ def _less_power(old: WeakZero) -> WeakZero:
     return replace(old, power=max(old.power - 0.5, 0.0))
 
 
-__all__ = ["Learned", "Search", "ask_known", "learn_weights", "words"]
+__all__ = ["Learned", "Search", "learn_weights", "words"]
