@@ -243,16 +243,14 @@ class _Loop:
         return 0.5 * (rows + cols - error - self.size * LOG_2PI)
 
     def _learn(self, place: _Place) -> _Place:
-        """Strengths of graphs and features, given both sides."""
-        changed = self.rows.can_learn or self.cols.can_learn
-        if self.rows.can_learn:
-            self.rows = learn_strengths(self.rows, place.U, self.lam)
-        if self.cols.can_learn:
-            bare = place.U.spread._replace(nodes=None, edges=None, draws=None, solution=None)
-            at = replace(place.U, factors=self._known(place.V), spread=bare)
-            self.cols = learn_strengths(self.cols, at, self.lam)
-        if not changed:
+        """Strengths of what ties the rows.
+
+        Those of columns stay: without variances, columns that follow their graph ever closer
+        would speak for ever more of it.
+        """
+        if not self.rows.can_learn:
             return place
+        self.rows = learn_strengths(self.rows, place.U, self.lam)
         return replace(place, value=self._value(place.V, place.U, place.squared_error))
 
     def _target(self, place: _Place) -> float:
