@@ -27,18 +27,11 @@ def page(kept: dict[str, Any]) -> str:
         "What somebody chose, and whether a list of ten or twenty holds what was held out. Other "
         "methods have six settings each, of which the best on a validation split (a fifth of each "
         "row's training entries) by NDCG@10 is fitted again on all; nothing is chosen for us: "
-        "weights and components are learned by the fit itself, from at most 100,000 training "
-        "entries, and all else is as it comes. Means over the rows that have something held out; "
+        "weights and components are learned by the fit itself, from left-out training entries, "
+        "and all else is as it comes. Means over the rows that have something held out; "
         "what was learned from is left out of the lists. One thread; seconds of one fit (ours: "
         "of the processor), and of all that it took to choose.",
     ]
-    if any(m.startswith("bmcg") and "sweeps" not in kept[f"{n}/{m}"]["setting"]
-           for n, m in (key.split("/") for key in kept)):  # fmt: skip
-        parts.append(
-            "Where the setting of ours does not tell sweeps, it was measured earlier: weights from "
-            "variational trials on at most 50,000 entries, and chains of 60 sweeps; its seconds "
-            "are those of the clock."
-        )
     for name, one in SETS.items():
         lines = _lines(kept, name)
         if lines:

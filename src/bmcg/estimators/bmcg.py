@@ -38,7 +38,8 @@ class BMCG(LevelsModel):
         between components ("row"), or both ("joint"); "variational" is "joint" with features and
         "column" without. "auto" is "sampled" or "variational", whichever predicts left-out
         entries better; where an option of variational fits alone is given, that. Among weak zeros
-        "auto" is "sampled", and "variational" is "row", or "joint" with graphs or features.
+        "auto" takes columns for parameters and integrates rows out, unless biases are asked for,
+        and "variational" is "row", or "joint" with graphs or features.
     ridge : float or None
         Added to the diagonal of each side's Laplacian. Where strengths are learned the ridge is
         one of them, and this is where it starts: 0.1 by default. Else it stays: 1e-6 by default.

@@ -33,8 +33,8 @@ def check_missing(model: Any, observations: Observations) -> None:
             )
     if model.posterior in ("auto", "sampled") and (model.checkpoint is not None or model.resume):
         raise ValueError(
-            f'checkpoint={model.checkpoint!r} does not go with missing="weak-zero" and draws: use '
-            'posterior="variational", or no checkpoint'
+            f'checkpoint={model.checkpoint!r} does not go with missing="weak-zero", whose fits are '
+            'short: leave it out, or use posterior="variational"'
         )
     if model.posterior == "column":
         raise ValueError(
