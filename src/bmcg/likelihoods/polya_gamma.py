@@ -6,6 +6,8 @@ PG(b, ψ), an infinite sum of Gammas; its mean is the weight of Jaakkola and Jor
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,11 +50,13 @@ def draw(b: Array, c: Array, rng: Random) -> Array:
     """ω ~ PG(b, c) for b > 0 and c ≥ 0, shape (n,) each."""
     rest, spread = _moments(b, c)
     out, square = np.zeros_like(c), (c / (2.0 * np.pi)) ** 2
-    # Gammas of shape one, all that zeros and ones need, are exponential: several times as quick.
-    quick = isinstance(rng, np.random.Generator) and bool((b == 1.0).all())
+    gammas: Callable[[], Any] = partial(rng.standard_gamma, b)
+    if isinstance(rng, np.random.Generator) and bool((b == 1.0).all()):
+        # Gammas of shape one, all that zeros and ones need, are exponential: far quicker.
+        gammas = partial(rng.standard_exponential, c.shape)
     for k in range(TERMS):
         size = 1.0 / (2.0 * np.pi**2 * ((k + 0.5) ** 2 + square))
-        out += size * (rng.standard_exponential(c.shape) if quick else rng.standard_gamma(b))
+        out += size * gammas()
         part = size * b
         rest -= part
         spread -= size * part
