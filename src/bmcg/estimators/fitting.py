@@ -28,9 +28,7 @@ from ..checks import (
 from ..files.checkpoints import Checkpoint, identify, open_checkpoint
 from ..inference.families import FAMILIES, Family, posterior_of
 from ..inference.fit import Fit, Progress, Settings, SideInput, Start
-from ..inference.marginal import run_marginal
-from ..inference.sampled import run_sampled
-from ..inference.selection import QUESTIONS, Selection, select
+from ..inference.selection import QUESTIONS, Selection, runner_of, select
 from ..inference.side import Prior
 from ..inference.snapshot import Snapshot
 from ..inference.variational import run
@@ -301,10 +299,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             likelihood = likelihood.of_shape(observations.shape)
         asked = Asked("joint", True) if kind == "sampled" else Asked(kind)
         settings = self._settings(observations, asked, False, likelihood)
-        progress = fit_progress(self.verbose)
-        again: Any = run_sampled if settings.draws else run
-        if isinstance(likelihood, WeakZero) and likelihood.sure:
-            again = run_marginal
+        again = runner_of(settings)
         # A chain has as many components as it is told to.
         rank = settings.rank if again is run else start.state.rank
         # Noise that was held to what left-out entries tell is what it was.
@@ -313,7 +308,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         settings = replace(settings, bias=start.state.biased, rank=rank, least_noise=least)
         work = self._work(observations, (rows, cols), settings)
         device = device_for(self.device, likelihood)
-        with open_device(device, self.n_jobs, work) as backend, progress as show:
+        with open_device(device, self.n_jobs, work) as backend, fit_progress(self.verbose) as show:
             fit = again(
                 observations, rows, cols, settings, backend=backend, callback=show, start=start
             )

@@ -140,6 +140,14 @@ def select(
     return settle(trials, replace(standing, fit=fit), asked, tuple(verdicts))
 
 
+def runner_of(settings: Settings) -> Callable[..., Fit]:
+    """What makes a fit in which nothing is in question."""
+    likelihood = settings.prior.likelihood
+    if isinstance(likelihood, WeakZero) and likelihood.sure:
+        return run_marginal
+    return run_sampled if settings.draws else run
+
+
 def _select_lists(
     trials: Trials,
     sides: Sides,
