@@ -33,7 +33,7 @@ ROUGH_SWEEPS = 8
 # A kind is learned from no fewer entries than this many whole patches have.
 LEAST_PATCHES = 300
 # Patches are learned from at most this many entries, and evaluated this many rows at a time.
-LEARN_FROM = 200_000
+LEARN_FROM = 400_000
 ROWS_AT_ONCE = 16_384
 # A picture is covered by this many patches, or by those at every half of a side where it takes
 # more.
@@ -136,7 +136,9 @@ def learn_kinds(
     """
     grid = patch_grid(shape, 2)
     rng = np.random.default_rng(int(parameters["random_state"]))
-    wanted = int(LEARN_FROM / (known.mean() * len(grid.steps)))
+    # Entries of patches that are nearly whole tell less each: more of them are wanted.
+    share = float(known.mean())
+    wanted = int(LEARN_FROM * max(share, 0.5) / (share * len(grid.steps)))
     rows = np.sort(rng.permutation(len(grid.corners))[:wanted])
     # Inside a hole nothing is known, and nothing to learn.
     rows = rows[known[grid.pixels(rows)].any(axis=1)]
