@@ -182,6 +182,9 @@ def test_what_a_grid_cannot_hold_is_refused():
         grid_of(chain, chain, (2000, 2000))
     with pytest.raises(ValueError, match="pass row_graph as well"):
         grid_of(stack_graphs([], 5), chain, (5, 2000))
+    full = stack_graphs([sp.csr_array(np.ones((600, 600)) - np.eye(600))], 600)
+    with pytest.raises(ValueError, match="nearest neighbours"):
+        grid_of(full, full, (600, 600))
     wide = stack_graphs([star(5000)], 5000)
     with pytest.raises(ValueError, match="eigenvalues of the row graph"):
         grid_of(wide, stack_graphs([chain_graph(4)], 4), (5000, 4))

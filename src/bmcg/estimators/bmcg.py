@@ -92,8 +92,8 @@ class BMCG(LevelsModel):
         (`chain_graph`, `time_graph`), and at most 33,554,432 cells are kept; along both, graphs
         are any of up to 4,096 nodes (16,384 along a line), and cells at most 2,097,152. "auto"
         hides gaps like those of the data and keeps the term that predicts them best, if it is
-        better than none; both at once are tried up to 131,072 cells. Such a model takes no new
-        rows, updates or draws.
+        better than none; both at once are tried up to 131,072 cells and 1,048,576 ties between
+        them. Such a model takes no new rows, updates or draws.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
         Range that a value can take. What lies beyond an end is moved to that end, where
         distributions then have mass, and their centres to where their means are what was learned,

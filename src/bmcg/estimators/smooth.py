@@ -8,13 +8,14 @@ from typing import Any
 
 from ..checks import check_choice
 from ..inference.fit import SideInput
-from ..inference.grid import grid_of
+from ..inference.grid import grid_of, ties
 from ..inference.lines import lines_of
 from ..inference.local import Ground
 
 LOCALS = ("auto", None, "rows", "cols", "both")
-# Cells up to which "auto" tries both directions at once, which takes far longer than one.
-MOST_TRIED = 1 << 17
+# Cells, and ties between them, up to which "auto" tries both directions at once, which takes far
+# longer than one.
+MOST_TRIED, MOST_TIES_TRIED = 1 << 17, 1 << 20
 
 
 def check_local(model: Any) -> None:
@@ -58,7 +59,8 @@ def lines_for(
         return (make[local](),)
     found = []
     for name, way in make.items():
-        if name == "both" and shape[0] * shape[1] > MOST_TRIED:
+        large = shape[0] * shape[1] > MOST_TRIED or ties(rows, cols) > MOST_TIES_TRIED
+        if name == "both" and large:
             continue
         with contextlib.suppress(ValueError):
             found.append(way())

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 # Cells up to which a grid is kept: about 700 bytes each while it is solved, 1.4 GB.
 MOST_CELLS = 1 << 21
+# Ties between cells up to which it is: about 100 bytes each.
+MOST_TIES = 1 << 23
 # Nodes of a side whose graph is no line, for its eigenvalues; of one that is.
 MOST_NODES, LONGEST = 4096, 16_384
 # Draws of which variances are averaged, and the accuracy of their solves and of the mean's.
@@ -142,9 +144,20 @@ def grid_of(rows: GraphStack, cols: GraphStack, shape: tuple[int, int]) -> Grid:
                 f"local='both' is smooth along both graphs: pass {word[:3]}_graph as well, or "
                 f"local={'cols' if word == 'row' else 'rows'!r}"
             )
+    if ties(rows, cols) > MOST_TIES:
+        raise ValueError(
+            f"local='both' ties cells along both graphs: {ties(rows, cols)} ties are more than "
+            f"{MOST_TIES}; pass graphs of fewer edges, such as those of nearest neighbours, or "
+            "local=None"
+        )
     bands = _bands_of(rows), _bands_of(cols)
     spectra = _spectrum(cols, bands[1], "column"), _spectrum(rows, bands[0], "row")
     return Grid(shape, _product(rows, cols), spectra, bands)
+
+
+def ties(rows: GraphStack, cols: GraphStack) -> int:
+    """Edges between cells."""
+    return rows.n * len(cols.heads) + cols.n * len(rows.heads)
 
 
 def _product(rows: GraphStack, cols: GraphStack) -> GraphStack:
