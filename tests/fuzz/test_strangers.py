@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from bmcg import load_model
+from bmcg.files.checkpoints import read_checkpoint
 from bmcg.files.storage import (
     CHECKPOINT,
     MODEL,
@@ -25,7 +26,7 @@ from bmcg.files.storage import (
 )
 
 from . import seeds
-from .readers import READERS, ask
+from .readers import READERS, ask, checkpoints, identity
 from .strangers import edited_file, opened
 from .test_readers import quick
 from .verdict import in_time
@@ -172,3 +173,13 @@ def test_a_file_without_a_sum_is_one_of_an_earlier_version(whole):
     found, _ = read_tensors(whole, MODEL)
     assert found.keys() == arrays.keys()
     ask(load_model(whole))
+
+
+@pytest.mark.parametrize("seed", [-1, float("inf"), 1.5, True, "x", None])
+def test_a_seed_that_is_none_is_refused(tmp_path, seed):
+    path = tmp_path / "file.ckpt"
+    path.write_bytes(checkpoints()[0])
+    arrays, header = opened(path)
+    write_tensors(path, arrays, {**header, "seed": seed}, CHECKPOINT)
+    with pytest.raises(CheckpointError, match="not a complete checkpoint"):
+        read_checkpoint(path, identity())

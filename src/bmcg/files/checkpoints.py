@@ -190,7 +190,10 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[P
             place = chain_place(arrays)
         else:
             place = from_arrays(arrays, identity.settings["posterior"])
-        return replace(place, answers=header.get("answers")), int(header["seed"])
+        seed = header["seed"]
+        if type(seed) is not int or seed < 0:
+            raise ValueError(f"seed={seed!r}")
+        return replace(place, answers=header.get("answers")), seed
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise CheckpointError(
             f"{path} is not a complete checkpoint ({type(error).__name__}: {error}); "
