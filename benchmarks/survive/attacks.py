@@ -46,8 +46,7 @@ def child(arguments: tuple[str, ...], folder: Path, limit: Limit) -> int:
         multiprocessing.get_context = lambda method=None: fork  # type: ignore[assignment]
         limit()
         with contextlib.redirect_stdout(io.StringIO()):
-            app(list(arguments), prog_name="bmcg", standalone_mode=False)
-        code = 0
+            code = int(app(list(arguments), prog_name="bmcg", standalone_mode=False) or 0)
     except SystemExit as end:
         code = int(end.code or 0)
     except BaseException as error:
