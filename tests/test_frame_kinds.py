@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 from bmcg import BMCG, Observations, load_model
+from bmcg.observations.frames import wide_frame
+from bmcg.observations.labels import Labels
 
 M = 6
 
@@ -87,3 +89,13 @@ def test_newcomers_have_the_index_they_were_given():
     )
     found = fit(frame).fold_in(later).complete()
     pd.testing.assert_index_equal(found.index, later.index)
+
+
+def test_labels_of_other_data_name_a_frame_and_tuples_make_levels():
+    names = Labels(np.array(["a", "b"], dtype=object), "row")
+    pairs = np.empty(2, dtype=object)
+    pairs[:] = [("x", 1), ("x", 2)]
+    frame = wide_frame(np.eye(2), names, Labels(pairs, "column"), "pandas")
+    assert frame.index.tolist() == ["a", "b"]
+    assert frame.columns.nlevels == 2
+    assert frame.columns.tolist() == [("x", 1), ("x", 2)]
