@@ -44,7 +44,8 @@ from .attacks import (
 from .jobs import JOBS, prepare, result
 from .page import PAGE, RECORD, page
 
-LENGTHS = (0, 1, 100, 1_000, 3_000, 10_000, 30_000, 100_000)
+# Long enough for the line that says what went wrong, which goes to a file too.
+LENGTHS = (1_000, 3_000, 10_000, 30_000, 100_000)
 SPARE = (1 << 30, 256 << 20, 128 << 20, 64 << 20, 32 << 20, 16 << 20, 8 << 20, 4 << 20, 1 << 20,
          1 << 16, 0)  # fmt: skip
 

@@ -128,7 +128,8 @@ def starved(
     code = finished(pid)
     said = (folder.parent / f"{folder.name}.stderr").read_text("utf-8", "replace").strip()
     wrong = seen(folder, name, inputs, truth, whole=code == 0)
-    left = [p.name for p in folder.iterdir() if p.name.startswith(".")]
+    own = JOBS[name].own
+    left = [p.name for p in folder.iterdir() if p.name.startswith(".") and p.name not in own]
     if wrong or left:
         return wrong or f"left {left[0]}", said[-300:]
     if code == 0:

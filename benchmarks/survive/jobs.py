@@ -65,7 +65,8 @@ JOBS = {
     "bench": Job(
         ("bench", "synthetic", "--quick", "--methods", "LMaFit", "--seeds", "1", "--out", "."),
         ("synthetic.parquet",), (), 15,
-        ("synthetic.md", "synthetic-seconds.md", "synthetic.png", "synthetic.svg", "pictures"),
+        ("synthetic.md", "synthetic-seconds.md", "synthetic.png", "synthetic.svg", "pictures",
+         ".parts"),
     ),
 }  # fmt: skip
 

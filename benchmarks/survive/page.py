@@ -61,7 +61,9 @@ def _limits(limits: dict[tuple[str, str], Counter[str]]) -> list[str]:
     return [
         "Then files may not grow beyond a length, memory is what the process has at its start and "
         "less and less beside it, and the disk (a tmpfs) has a page more at every step until the "
-        "command gets through. A command must end well, or with one line and nothing left behind.",
+        "command gets through. A command must end well, or with one line and nothing left behind. "
+        "These jobs are small: what the process has freed before serves most of them, so the steps "
+        "of memory say little.",
         table(["command", "limit on", "steps", "done", "refused", "other"], rows),
     ]
 
