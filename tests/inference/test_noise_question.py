@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg import BMCG
-from bmcg.inference.sampled_questions import _next_noise
-from bmcg.inference.score import Confidence
+from bmcg.inference.score import DEAR, MORE, Confidence, Score
 from bmcg.likelihoods import Gaussian
 from bmcg.likelihoods.base import Drawn
 from bmcg.likelihoods.predictive import Predictive
@@ -98,9 +97,10 @@ def test_what_a_model_does_not_tell_of_its_errors():
     assert Confidence().untold == 0
 
 
-def test_two_sizes_that_were_too_small_tell_a_third():
-    assert _next_noise([(1.0, 0.5)]) == 1.5
-    # Untold falls by a fifth of what noise grows by: along that line it is nought at 3.5.
-    assert _next_noise([(1.0, 0.5), (1.5, 0.4)]) == pytest.approx(3.5)
-    # One that was too large is no reason to go on beyond it.
-    assert _next_noise([(1.0, 0.5), (1.5, -0.2)]) == pytest.approx(1.3)
+def test_what_takes_several_times_as_long_has_to_be_worth_it():
+    noise = 0.01 * np.random.default_rng(0).normal(size=1000)
+    standing = Score(1.0 + noise, False)
+    little, much = (Score(part + noise, False) for part in (0.995, 0.98))
+    assert little.replaces(standing, MORE)
+    assert not little.replaces(standing, DEAR)
+    assert much.replaces(standing, DEAR)

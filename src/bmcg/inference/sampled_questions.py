@@ -17,7 +17,7 @@ import numpy as np
 from .fit import Settings, SideInput
 from .form import AS_GIVEN, Form, forms_of
 from .left_out import Choice, Judge, weigh
-from .score import LESS, MORE, OTHER, Confidence
+from .score import DEAR, LESS, MORE, OTHER, Confidence
 from .verdict import Verdict
 
 # Components that questions are asked with, before their number is one.
@@ -66,6 +66,8 @@ class Questions:
         self.verdicts = list[Verdict]()
         self.rival: tuple[Choice, Verdict] | None = None
         self.grows = True
+        # The model whose noise was asked about.
+        self.noise_of: tuple[Form, int, bool | None] | None = None
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
         self.first = rank
         trial = replace(
@@ -156,19 +158,39 @@ class Questions:
         are explained by components, and hardly any noise is left: it is then surer of entries than
         those that were left out allow, and believes too much of what it has seen.
         """
-        tried: list[tuple[float, float]] = []
+        model = self.choice.form, self.choice.settings.rank, self.choice.settings.bias
+        if model == self.noise_of:
+            return
         for _ in range(MOST_NOISES):
             told, is_held = self._confidence, self.choice.settings.least_noise > 0
-            tried.append((told.own, told.untold))
-            variance = _next_noise(tried)
-            # Less noise than a model has of its own cannot be asked for.
-            if variance <= 0 or not (told.untold > 0 or (is_held and told.untold < 0)):
-                return
+            variance = self._next_noise()
             # A model that is told its noise knows more: that has to show, its size does not.
-            if not self._noise(variance, OTHER if is_held else MORE):
-                # Too much of it; half the way may do.
-                self._noise(float(np.sqrt(told.own * variance)), OTHER if is_held else MORE)
-                return
+            rule = OTHER if is_held else MORE
+            if not variance:
+                break
+            if self._noise(variance, rule):
+                continue
+            # Too much of it; half the way may do.
+            self._noise(float(np.sqrt(told.own * variance)), rule)
+            break
+        self.noise_of = model
+
+    def _next_noise(self) -> float:
+        """Variance of noise to try next; nought if there is nothing to try.
+
+        What errors have beyond what is expected of them is noise; less than a model has of its own
+        cannot be asked for. Noise that has shown may still be too little, though errors are told:
+        half the way to all of them is tried.
+        """
+        told, is_held = self._confidence, self.choice.settings.least_noise > 0
+        if told.untold > 0 and not is_held:
+            return told.own + told.untold
+        if not is_held:
+            return 0.0
+        if told.untold < 0:
+            return max(told.own + told.untold, 0.0)
+        assert self.choice.score is not None
+        return float(np.sqrt(told.own)) * self.choice.score.error
 
     @property
     def _confidence(self) -> Confidence:
@@ -198,7 +220,7 @@ class Questions:
         first = rank = self.choice.settings.rank
         while self.grows and rank < self.settings.rank:
             rank = min(2 * rank or 1, self.settings.rank)
-            if not self._components(rank, MORE):
+            if not self._components(rank, DEAR):
                 break
         if self.choice.form != self._least():
             if self.choice.settings.rank == first:
@@ -301,18 +323,6 @@ class Questions:
         taken = rival.score.replaces(drawn.score, OTHER)
         self.verdicts.append(verdict._replace(taken=taken, standing=drawn.score.error))
         self.choice = _after(rival, drawn) if taken else drawn
-
-
-def _next_noise(tried: list[tuple[float, float]]) -> float:
-    """Variance of noise at which nothing may be left untold, after pairs of both.
-
-    More noise leaves components less to explain, so errors and what is expected of them both
-    change: where two sizes in turn were too small, the line through them tells more.
-    """
-    (own, untold), *before = reversed(tried)
-    if before and untold > 0 and before[0][1] > untold and own > before[0][0]:
-        return own + untold * (own - before[0][0]) / (before[0][1] - untold)
-    return own + untold
 
 
 def _after(rival: Choice, drawn: Choice) -> Choice:

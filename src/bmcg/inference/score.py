@@ -14,8 +14,10 @@ Array = NDArray[np.float64]
 # Standard errors of a gain that leave no doubt.
 CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the
-# standard error, because it knows more; or be as good, because it knows less.
-OTHER, MORE, LESS = 0, 1, -1
+# standard error, because it knows more, and by a share of the error besides, because it takes
+# several times as long; or be as good, because it knows less.
+OTHER, MORE, DEAR, LESS = 0, 1, 2, -1
+WORTH = 0.005
 # Share of the expected squared error that a model may be off by.
 SLIGHT = 0.05
 
@@ -107,6 +109,8 @@ class Score(NamedTuple):
 
     def replaces(self, standing: Score, rule: int) -> bool:
         """Whether it does for its model to take the place of the one that stands."""
-        if rule == MORE:
+        if rule == DEAR and self.squared and self.error > (1.0 - WORTH) * standing.error:
+            return False
+        if rule in (MORE, DEAR):
             return not standing.is_as_good_as(self)
         return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
