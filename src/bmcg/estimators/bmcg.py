@@ -69,38 +69,33 @@ class BMCG(LevelsModel):
         without components, features or a graph, and whether Gaussian noise of a sampled model has
         to be as large as left-out entries tell. One not asked leaves the fuller model.
     n_draws : int, default=100
-        Draws that a sampled model keeps, in single precision: 4 bytes for each draw, row or
-        column, and component. They are spread over `max_sweeps` sweeps after the burn-in, of
-        four chains where there are 100 or more and not over 500,000 entries.
+        Draws that a sampled model keeps, 4 bytes for each draw, row or column, and component:
+        from `max_sweeps` sweeps after the burn-in, of four chains where there are 100 or more and
+        not over 500,000 entries.
     likelihood : {"gaussian", "student", "bernoulli", "ordinal", "poisson", "negative_binomial", \
 "auto"}, default="gaussian"
         How a value comes from its entry: with Gaussian noise; with Student's, whose degrees of
         freedom are learned and which outliers do not move; as a zero or one; as one of several
-        ordered levels between learned thresholds; as a count. "auto" takes what the values look
-        like, and says so.
+        ordered levels between learned thresholds; as a count. "auto" proposes, and says so.
     noise : {"shared", "rows", "cols"}, default="shared"
-        Whether Gaussian noise has one size, or a learned one for each row, or for each column.
+        Whether Gaussian noise has one size, or one for each row, or for each column.
     missing : {"unknown", "weak-zero"}, default="unknown"
-        What an entry is that was not observed. "weak-zero" is for implicit feedback, where what
-        is there was chosen (clicks, plays, purchases): every pair is a zero of small weight, and
-        one that was seen a one besides, which weighs by its count. The weights are learned from
-        lists of which a part is left out. Predictions then order lists; they are no values.
+        What an entry is that was not observed. "weak-zero" is for what was chosen (clicks, plays):
+        every pair is a zero of small weight, one that was seen a one besides, which weighs by its
+        count; left-out lists tell the weights. Predictions then order lists; they are no values.
     local : {None, "auto", "rows", "cols", "both"}, default=None
         A term besides the low-rank one: what each row has of its own that is smooth along the
         column graph ("cols"), each column along the row graph ("rows"), or every cell along both,
-        with learned scales. The fit is variational. Along one, the graph runs along a line
-        (`chain_graph`, `time_graph`), and at most 33,554,432 cells are kept; along both, graphs
-        are any of up to 4,096 nodes (16,384 along a line), and cells at most 2,097,152. "auto"
-        hides gaps like those of the data and keeps the term that predicts them best, if it is
-        better than none; both at once are tried up to 131,072 cells and 1,048,576 ties between
-        them. Such a model takes no new rows, updates or draws.
+        with learned scales; the fit is variational. Along one, the graph runs along a line
+        (`chain_graph`, `time_graph`) and cells are at most 33,554,432; along both, graphs have up
+        to 4,096 nodes (16,384 along a line) and cells are at most 2,097,152. "auto" keeps what
+        predicts gaps like those of the data best, if any does (both at once up to 131,072 cells
+        and 1,048,576 ties). Such a model takes no new rows, updates or draws.
     value_range : {"auto", None, "observed"} or (low, high), default="auto"
-        Range that a value can take. What lies beyond an end is moved to that end, where
-        distributions then have mass, and their centres to where their means are what was learned,
-        held to the range (no end gets more than two thirds of the probability); means,
-        deviations, intervals, draws and scores are all of this one distribution. "observed" is
-        the range of the observed values; "auto" takes it for a sampled posterior that predicts
-        left-out entries better with it, and else none.
+        Range that a value can take. What lies beyond an end is moved to that end, and centres to
+        where the mean is what was learned, held to the range (no end gets more than two thirds);
+        means, deviations, intervals, draws and scores are of this one distribution. "observed" is
+        that of the observed values; "auto" takes it where left-out entries are predicted better.
     random_state : int, RandomState or None
         Seed of the start and of draws: the same result with any number of threads.
     n_jobs : int or None
@@ -108,8 +103,7 @@ class BMCG(LevelsModel):
     device : {"auto", "cpu", "cuda", "cuda:1", ...}, default="auto"
         Where the fit is done. A GPU needs PyTorch, the extra `bmcg[gpu]`; it stores in single
         precision, sums in double, and a seed gives the same fit twice on the same kind of GPU.
-        "auto" takes one for "row", "joint" and "sampled" fits of five million entries or more. The
-        model is the same on any device.
+        "auto" takes one for "row", "joint" and "sampled" fits of five million entries or more.
     verbose : bool
         Show progress also when the output is not a terminal.
     checkpoint : path-like or None

@@ -33,20 +33,17 @@ Array = NDArray[np.float64]
 # A stretch of sweeps is settled when one gains less than this many nats an observation:
 # only then is it fair to ask whether a component is worth its keep.
 PLATEAU = 1e-3
-# Sweeps before the strengths of graphs and features are first learned: the factors must
-# have left their random start.
+# Sweeps before strengths are first learned: the factors must have left their random start.
 SETTLE = 3
 # Sweeps of a fresh fit before λ is first learned, where weights depend on the entries: first steps
 # are small, and λ would take small factors for factors that are not needed.
 WAIT = 15
 # A bound that falls by a larger share calls for caution.
 FALL = 1e-9
-# Strengths are learned in every one of the first sweeps, later in one of several, because a step
-# can cost more than a sweep.
+# Strengths are learned in the first sweeps, later in one of several: a step can cost more than one.
 LEARN_ALWAYS = 12
 LEARN_EVERY = 4
-# An estimated bound goes up and down by more than a sweep gains: means over this many sweeps are
-# compared instead.
+# Of an estimated bound, which goes up and down by itself, means over so many sweeps are compared.
 WINDOW = 8
 
 
