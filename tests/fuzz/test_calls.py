@@ -64,9 +64,9 @@ def test_a_level_that_is_no_probability_is_named(level):
 
 
 def test_a_cell_that_is_no_number_is_named():
-    with pytest.raises(ValueError, match="column 1 holds <class 'object'>, which is no number"):
+    with pytest.raises(TypeError, match="column 1 holds <class 'object'>, which is no number"):
         BMCGImputer().fit([[1.0, object], [2.0, 3.0]])
-    with pytest.raises(ValueError, match="X: a type is no matrix of numbers"):
+    with pytest.raises(TypeError, match="X: a type is no matrix of numbers"):
         BMCGImputer().fit(object)
 
 

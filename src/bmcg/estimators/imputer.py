@@ -365,9 +365,11 @@ resume
         except (TypeError, ValueError) as error:
             if not any(words in str(error) for words in ("could not convert", "a real number")):
                 raise
-            raise ValueError(
+            # scikit-learn tells text (ValueError) from what is neither text nor a number.
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
                 f"X: {_text_column(X)}: encode such columns first, for example with "
-                "OrdinalEncoder or OneHotEncoder in a ColumnTransformer, or leave them out"
+                f"OrdinalEncoder or OneHotEncoder in a ColumnTransformer, or drop them ({error})"
             ) from None
         # The mark is compared in the precision of the data.
         return values, np.isnan(values) if nan else values == values.dtype.type(self.missing_values)
