@@ -33,6 +33,7 @@ MOST_TRIALS = 32
 MOST_DRAWS = 3
 # The number of components is asked of so many times the entries.
 MORE = 10
+ROOT = float(np.sqrt(2.0))
 # Where the search starts. Chains learn τ, by which weights grow; else weights are precisions, and
 # rows a priori of size one: a one settles an entry to a third, a zero not at all.
 START = {
@@ -52,7 +53,7 @@ class Search:
     """
 
     trials: Sequence[Trials]
-    tried: set[tuple[WeakZero, int]] = field(default_factory=set)
+    tried: set[str] = field(default_factory=set)
     verdicts: list[Verdict] = field(default_factory=list)
     best: list[Fit | None] = field(default_factory=list)
     standing: Array | None = None
@@ -75,11 +76,12 @@ class Search:
         Better at all is enough where that is not asked for. The first one tried stands; one that
         was tried before does not win again.
         """
-        began, key = time.perf_counter(), (likelihood, rank)
-        if key in self.tried or len(self.tried) >= MOST_TRIALS:
+        # Told apart by words: a step and back differs by rounding alone.
+        began, name = time.perf_counter(), words(likelihood, rank)
+        if name in self.tried or len(self.tried) >= MOST_TRIALS:
             return False
-        self.tried.add(key)
-        found, new = self.fits(likelihood, rank, words(likelihood, rank))
+        self.tried.add(name)
+        found, new = self.fits(likelihood, rank, name)
         old = self.standing
         more = new if old is None else new - old
         least = more.std() / np.sqrt(len(more)) if sure else 0.0
@@ -87,8 +89,7 @@ class Search:
         said = float("nan") if old is None else float(old.mean())
         if taken:
             self.best, self.standing = found, new
-        name, seconds = words(likelihood, rank), time.perf_counter() - began
-        made = (said, float(new.mean()), _sweeps(found), seconds)
+        made = (said, float(new.mean()), _sweeps(found), time.perf_counter() - began)
         self.verdicts.append(Verdict("weights", name, taken, "left-out lists", *made))
         return taken
 
@@ -183,8 +184,10 @@ def learn_weights(
 
     One coordinate after the other, each as long as it gains more than chance would: the zeros'
     weight and the ones' by factors of two, the power of the counts, all weights by √2; then twice
-    the components. Trials without chance are told apart by less: steps of √2 are taken at the end
-    where they gain at all, and so are more components.
+    the components. Trials without chance are told apart by less: more components are taken
+    where lists gain at all, and so are steps of the ones' weight by √2. These come last: how much
+    a one may weigh depends on how many rows and components there are. The zeros' weight follows
+    where the search has seen a part of the rows alone; else finer steps of it would follow chance.
     """
     rank, best = min(settings.rank, TRIAL_RANK), START[kind]
     draws = 1 if kind == CHAINS else max(1, min(MOST_DRAWS, MOST_ENTRIES // len(observations)))
@@ -195,7 +198,7 @@ def learn_weights(
         return Learned(best.of_shape(observations.shape), rank, None, [said])
     settings = replace(settings, bias=bool(settings.bias))
     trials = [Trials(one, settings, backend, show, kind) for one in left if one is not None]
-    search, last, root = Search(trials), None, float(np.sqrt(2.0))
+    search, last = Search(trials), None
     counted = observations.values.min() < observations.values.max()
     search.wins(best, rank)
     while best != last:
@@ -206,14 +209,16 @@ def learn_weights(
         if counted:
             best = search.climb(best, rank, [_more_power, _less_power])
         if kind == CHAINS:
-            best = search.climb(best, rank, _scaled(1 / root, 1 / root))
-    if kind == MARGINAL:
-        best = search.climb(best, rank, _scaled(zero=root), sure=False)
-        best = search.climb(best, rank, _scaled(one=root), sure=False)
-    if kind == MARGINAL and len(trials[0].lists.rows) < observations.shape[0]:
+            best = search.climb(best, rank, _scaled(1 / ROOT, 1 / ROOT))
+    wider = kind == MARGINAL and len(trials[0].lists.rows) < observations.shape[0]
+    if wider:
         search = _of_more(search, observations, best, rank)
     while 2 * rank <= settings.rank and search.wins(best, 2 * rank, sure=kind == CHAINS):
         rank *= 2
+    if kind == MARGINAL:
+        best = search.climb(best, rank, _scaled(one=1 / ROOT), sure=False)
+    if wider:
+        best = search.climb(best, rank, _scaled(zero=1 / ROOT), sure=False)
     assert search.best[0] is not None
     start = trials[0].start_of(search.best[0], observations.shape[0])
     found = best.of_shape(observations.shape)
