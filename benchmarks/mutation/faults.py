@@ -94,6 +94,29 @@ def drawn(r: random.Random, package: Path, room: str) -> Fault:
     path = r.choices([one for one, _ in weighed], [n for _, n in weighed])[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
     function, node = r.choice(places(tree))
-    words = change(node)
+    return _put(tree, node, room, str(path.relative_to(package)), function)
+
+
+def drawn_at(package: Path, line: dict[str, Any]) -> Fault:
+    """The fault of a seed and a number; rooms take turns."""
+    r, number = random.Random(f"{line['seed']} {line['number']}"), line["number"]
+    return drawn(r, package, ROOMS[number % len(ROOMS)])
+
+
+def _put(tree: ast.Module, node: Any, room: str, path: str, function: str) -> Fault:
+    line, words = node.lineno, change(node)
     text = ast.unparse(ast.fix_missing_locations(tree))
-    return Fault(room, str(path.relative_to(package)), node.lineno, function, words, text)
+    return Fault(room, path, line, function, words, text)
+
+
+def again(package: Path, line: dict[str, Any]) -> Fault | None:
+    """A fault that was recorded, in source that may have moved; None where it is gone."""
+    text = (package / line["file"]).read_text(encoding="utf-8")
+    found = []
+    for at, (function, _) in enumerate(places(ast.parse(text))):
+        if function == line["function"]:
+            tree = ast.parse(text)
+            fault = _put(tree, places(tree)[at][1], line["room"], line["file"], function)
+            if fault.words == line["fault"]:
+                found.append(fault)
+    return min(found, key=lambda fault: abs(fault.line - line["line"]), default=None)
