@@ -7,6 +7,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import bmcg
+from bmcg.estimators.fitting import FittingModel
+from bmcg.inference import chain, sampled_questions
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -28,6 +31,24 @@ def interrupts_are_heard():
     """What a shell starts in the background ignores Ctrl-C, and tests of it would wait for ever."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def short_fits(monkeypatch):
+    """Few sweeps, in fits as in the trials of their questions.
+
+    For tests of what is done with a model, not of what it has learned: files, calls, words.
+    """
+    whole = FittingModel._settings
+
+    def few(self, *given):
+        found = whole(self, *given)
+        return replace(found, max_sweeps=min(found.max_sweeps, 20), burn_in=6)
+
+    monkeypatch.setattr(FittingModel, "_settings", few)
+    monkeypatch.setattr(sampled_questions, "TRIAL_DRAWS", 4)
+    monkeypatch.setattr(sampled_questions, "TRIAL_BURN_IN", 4)
+    monkeypatch.setattr(chain, "LEAST_BURN_IN", 4)
 
 
 def _fit(**parameters: object) -> None:

@@ -24,6 +24,7 @@ FAMILIES = ["column", "row", "joint"]
 
 # Every check passes, so `expected_failed_checks` is not needed; scikit-learn itself skips the
 # one on array API input where SCIPY_ARRAY_API is unset.
+@pytest.mark.usefixtures("short_fits")
 @parametrize_with_checks([BMCGImputer(posterior="variational", n_jobs=1, random_state=0)])
 def test_scikit_learn_check_passes(estimator, check):
     check(estimator)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcg import Observations
+from bmcg.observations.entries import group_entries
 
 X = np.array(
     [[1.0, np.nan, 0.0], [np.nan, -2.5, np.nan], [np.nan, np.nan, np.nan], [4.0, 5.0, 6.0]]
@@ -257,3 +258,25 @@ def test_what_is_no_frame_and_labels_not_listed_are_refused():
         Observations.from_frame(np.eye(3), "u", "i", "x")
     with pytest.raises(KeyError, match="unknown row labels 'b'"):
         Observations.from_frame(LONG, "u", "i", "x", row_labels=["a"])
+
+
+@pytest.mark.parametrize("how", ["mean", "sum", "first", "last"])
+def test_entries_grouped_by_rows_are_those_of_the_matrix(how):
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(0, 6, 60), rng.integers(0, 5, 60)
+    values = rng.standard_normal(60)
+    given = rows.astype(np.int32), cols.astype(np.int32), values
+    found = group_entries(*given, (6, 5), how)
+    want: dict[tuple[int, int], list[float]] = {}
+    for i, j, x in zip(rows.tolist(), cols.tolist(), values.tolist(), strict=True):
+        want.setdefault((i, j), []).append(x)
+    combine = {"mean": np.mean, "sum": np.sum, "first": lambda x: x[0], "last": lambda x: x[-1]}
+    keys = sorted(want)
+    assert np.repeat(np.arange(6), np.diff(found.indptr)).tolist() == [i for i, _ in keys]
+    assert found.indices.tolist() == [j for _, j in keys]
+    np.testing.assert_allclose(found.values, [combine[how](want[key]) for key in keys])
+    one = group_entries(*(part[:1] for part in given), (6, 5), how)
+    assert (one.indices.tolist(), one.values.tolist()) == ([cols[0]], [values[0]])
+    none = group_entries(*(part[:0] for part in given), (6, 5), how)
+    assert none.indptr.tolist() == [0] * 7
+    assert len(none.values) == 0

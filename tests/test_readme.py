@@ -24,12 +24,13 @@ METHODS = sorted(f"docs/methods/{path.name}" for path in (ROOT / "docs/methods")
 
 
 def blocks(language, pages=PAGES):
+    """Each block once: what two pages show alike need not run twice."""
     pattern = re.compile(rf"^```{language}\n(.*?)^```", re.MULTILINE | re.DOTALL)
-    return [
-        pytest.param(found, id=f"{page}:{i}")
-        for page in pages
-        for i, found in enumerate(pattern.findall((ROOT / page).read_text()))
-    ]
+    found = {}
+    for page in pages:
+        for i, block in enumerate(pattern.findall((ROOT / page).read_text())):
+            found.setdefault(block, f"{page}:{i}")
+    return [pytest.param(block, id=where) for block, where in found.items()]
 
 
 def write_files(folder):
@@ -70,6 +71,8 @@ def write_lines(path, *lines):
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.usefixtures("short_fits")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_example_runs(code):
     exec(compile(code, "example", "exec"), {"__name__": "example"})
@@ -101,6 +104,7 @@ def test_no_page_has_code_that_no_test_runs():
 FIT = "bmcg fit ratings.csv --row user --col item --value rating -o model.safetensors"
 
 
+@pytest.mark.usefixtures("short_fits")
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_example_runs(block, tmp_path, monkeypatch):
     write_files(tmp_path)

@@ -19,6 +19,9 @@ from bmcg.baselines import METHODS
 from bmcg.files.storage import MODEL, ModelFileError, write_atomically
 from bmcg.graphs import chain_graph
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 M, N = 12, 9
 I, J = (a.ravel() for a in np.indices((M, N)))
 

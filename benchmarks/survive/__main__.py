@@ -1,13 +1,15 @@
 """Commands that are killed, that meet a full disk, and that run out of memory.
 
     python -m benchmarks.survive --kills 1000 --limits --record
+    python -m benchmarks.survive --memory --steps --record
 
 Run from the root of the repository. Each command runs in a process that is forked from one where
 all is imported and compiled, so that a kill falls into its work. After a kill no half file may be
 visible under any name that was asked for, and the same command, given again, must end in the same
 result as one that was left alone. On a disk with a few bytes left, under a limit on the length of
 a file, and with less and less memory, a command must end well or with one line that says what it
-could not do. Writes docs/results/survive.jsonl, as it goes, and its page.
+could not do. Larger jobs tell what they need before the work, which is held against what they took
+at their worst moment. Writes docs/results/survive.jsonl, as it goes, and its page.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from .attacks import (
     starved,
 )
 from .jobs import JOBS, prepare, result
+from .memory import larger
 from .page import PAGE, RECORD, page
 
 # Long enough for the line that says what went wrong, which goes to a file too.
@@ -113,11 +116,27 @@ def save(known: list[dict[str, Any]]) -> None:
     write_atomically(PAGE, lambda name: Path(name).write_text(page(known), encoding="utf-8"))
 
 
+def measure(known: list[dict[str, Any]], names: tuple[str, ...], steps: bool, record: bool) -> None:
+    """Measure larger jobs; what was known of the same ones is replaced."""
+    for one in larger(names, steps):
+        same = ("kind", "command", "limit")
+        known[:] = [old for old in known if any(old.get(key) != one.get(key) for key in same)]
+        known.append(one)
+        print(json.dumps(one), flush=True)
+        if record:
+            save(known)
+    if not record:
+        print(page(known))
+
+
 def main() -> None:
     """Attack and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="of all commands together")
     parser.add_argument("--limits", action="store_true", help="disks and memory too")
+    parser.add_argument("--memory", action="store_true", help="what larger jobs need, alone")
+    parser.add_argument("--steps", action="store_true", help="and with less and less of it")
+    parser.add_argument("--jobs", nargs="*", default=(), help="of the larger ones; all by default")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true")
@@ -126,6 +145,9 @@ def main() -> None:
     r, start, known = random.Random(given.seed), time.monotonic(), []
     if RECORD.exists() and given.record:
         known = [json.loads(one) for one in RECORD.read_text(encoding="utf-8").splitlines()]
+    if given.memory:
+        measure(known, tuple(given.jobs), given.steps, given.record)
+        return
     with tempfile.TemporaryDirectory() as base:
         inputs = Path(base) / "inputs"
         inputs.mkdir()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from . import memory
 from .caller import user_level
 from .files.storage import write_model
 from .graphs.adjacency import as_adjacency
@@ -133,6 +134,11 @@ class MatrixCompleter(BaseEstimator):
                 f"{memory_limit / 2**30:.3g} GiB: predict the entries you need, "
                 "or raise memory_limit"
             )
+        memory.require(
+            memory.matrix(m, n, self.frame_backend_ is not None),
+            f"the complete {m} x {n} matrix",
+            "predict the entries you need",
+        )
         return self._framed(self._complete())
 
     def score(self, X: Any, y: None = None) -> float:

@@ -77,7 +77,7 @@ def way(request, monkeypatch):
 
 def rows_on(backend, seed=0, density=0.4, m=M, n=N):
     rng = np.random.default_rng(seed)
-    X = sp.csr_array(sp.random_array((m, n), density=density, format="csr", rng=rng))
+    X = sp.csr_array(sp.random_array((m, n), density=density, format="csr", random_state=rng))
     X.data = rng.normal(size=X.nnz)
     return SparseRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, backend)
 

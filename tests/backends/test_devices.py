@@ -6,13 +6,15 @@ import importlib.util
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bmcg import BMCG
-from bmcg.backends.devices import open_device
+from bmcg.backends.devices import LARGE, chosen, open_device
 from bmcg.estimators import fitting
+from bmcg.memory import Work
 
 
 def test_without_pytorch_a_gpu_is_refused_with_the_way_out(monkeypatch):
@@ -52,3 +54,17 @@ def test_a_fit_is_done_where_it_was_asked_to_be(posterior, monkeypatch):
         warnings.simplefilter("ignore")
         model.fit(X)
     assert opened == ["cuda"]
+
+
+def test_a_gpu_is_taken_where_there_is_enough_to_do(monkeypatch):
+    cuda = SimpleNamespace(is_available=lambda: True)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, __spec__=object()))
+
+    def where(entries, kind="row", device="auto"):
+        return chosen(device, Work(9, 9, entries, 4, kind))
+
+    assert where(LARGE) == "cuda"
+    assert where(LARGE - 1) == where(LARGE, "column") == where(LARGE, device="cpu") == "cpu"
+    assert where(1, device="cuda:1") == "cuda:1"
+    cuda.is_available = lambda: False
+    assert where(LARGE) == "cpu"

@@ -13,7 +13,7 @@ from bmcg.graphs.precision import graph_precision
 
 def make_case(seed, n=30, k=2, s=5, density=0.1):
     rng = np.random.default_rng(seed)
-    A = sp.random_array((n, n), density=density, rng=rng)
+    A = sp.random_array((n, n), density=density, random_state=rng)
     L = graph_precision(sp.csr_array(A + A.T), 0.1)
     D, lam = rng.gamma(1.0, size=(n, k)), rng.gamma(2.0, size=k)
     Q = np.stack([np.diag(D[:, r]) + lam[r] * L.toarray() for r in range(k)])

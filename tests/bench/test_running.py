@@ -42,6 +42,7 @@ def test_a_quick_run_needs_no_data_and_leaves_no_cell_empty(
     assert not (tmp_path / ".parts").exists()
 
 
+@pytest.mark.usefixtures("short_fits")
 def test_every_method_of_the_paper_runs_and_is_in_the_table(tmp_path, no_workers, no_figures):
     run_bench("inpainting", request(tmp_path), quiet)
     rows = pq.read_table(tmp_path / "inpainting.parquet").to_pylist()

@@ -10,6 +10,9 @@ from bmcg.evaluation import LIST_MEASURES, VALUE_MEASURES
 
 from .conftest import call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 LONG = ("--row", "user", "--col", "item", "--value", "rating", "--jobs", 1)
 QUICK = "BMCG:posterior=row,max_sweeps=5,rank=2"
 

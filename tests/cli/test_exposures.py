@@ -10,6 +10,9 @@ from bmcg import load_model
 
 from .conftest import call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 NAMES = ("--row", "cell", "--col", "gene", "--value", "count")
 QUICK = ("--rank", "2", "--no-selection", "--posterior", "row", "--likelihood", "poisson")
 

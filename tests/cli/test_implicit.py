@@ -9,6 +9,9 @@ from bmcg import load_model
 
 from .conftest import call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 SMALL = ("--row", "user", "--col", "item", "--rank", 4, "--max-sweeps", 10)
 
 

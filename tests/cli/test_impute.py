@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -14,6 +12,9 @@ from bmcg.estimators import BMCG
 from bmcg.imputing.text import TextTable
 
 from .conftest import call, refused
+
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
 
 # A variational fit, which is quick: what is tested is how files are read and filled.
 QUICK = ("--posterior", "variational")
@@ -355,35 +356,3 @@ def test_rows_may_share_a_name_but_not_in_a_graph(tmp_path):
     assert load_model(model).row_labels_ is None
     (tmp_path / "edges.csv").write_text("a,b\nr1,r2\n")
     assert "'r8'" in refused(*command, "--force", "--row-graph", tmp_path / "edges.csv")
-
-
-def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path, monkeypatch):
-    _, cells, _ = sensors(60, 8)
-    path = write(tmp_path / "in.csv", cells)
-    command = ["impute", path, "--row", "id", "--seed", "3", "--scale", "no"]
-    command += ["--posterior", "variational"]
-    assert call(*command, "-o", tmp_path / "whole.csv").code == 0
-
-    from bmcg.inference import variational as loop
-
-    real, sweeps = loop.sweep, []
-
-    def interrupt(*arguments, **more):
-        sweeps.append(1)
-        # Trials for biases come first; the fit itself is interrupted.
-        if len(sweeps) == 25:
-            raise KeyboardInterrupt
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(loop, "sweep", interrupt)
-    kept = ("-o", tmp_path / "out.csv", "--checkpoint", tmp_path / "fit.checkpoint")
-    ended = call(*command, *kept)
-    assert ended.code == 130, ended.err
-    assert "out.csv" in ended.err
-    assert "--resume --force" in ended.err
-    assert (tmp_path / "fit.checkpoint").exists()
-    monkeypatch.setattr(loop, "sweep", real)
-    ended = call(*command, *kept, "--resume", "--force")
-    assert ended.code == 0, ended.err
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert not os.path.exists(tmp_path / "fit.checkpoint")

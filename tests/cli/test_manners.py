@@ -18,6 +18,7 @@ from bmcg.inference import variational as loop
 from bmcg.inference.questions import TRIAL_SWEEPS
 
 from .conftest import COLUMNS, DENSE, FIT, call
+from .test_impute import sensors, write
 
 COMMANDS = [found.name or found.callback.__name__ for found in app.registered_commands]
 
@@ -174,3 +175,33 @@ def test_the_default_fit_says_which_posterior_predicts_better(ratings, tmp_path)
     assert ended.code == 0
     said = call("info", tmp_path / "m").out
     assert "posterior: a variational posterior (column)" in said
+
+
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(tmp_path, monkeypatch):
+    _, cells, _ = sensors(60, 8)
+    path = write(tmp_path / "in.csv", cells)
+    command = ["impute", path, "--row", "id", "--seed", "3", "--scale", "no"]
+    command += ["--posterior", "variational"]
+    assert call(*command, "-o", tmp_path / "whole.csv").code == 0
+
+    real, sweeps = loop.sweep, []
+
+    def interrupt(*arguments, **more):
+        sweeps.append(1)
+        # Trials for biases come first; the fit itself is interrupted.
+        if len(sweeps) == 25:
+            raise KeyboardInterrupt
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(loop, "sweep", interrupt)
+    kept = ("-o", tmp_path / "out.csv", "--checkpoint", tmp_path / "fit.checkpoint")
+    ended = call(*command, *kept)
+    assert ended.code == 130, ended.err
+    assert "out.csv" in ended.err
+    assert "--resume --force" in ended.err
+    assert (tmp_path / "fit.checkpoint").exists()
+    monkeypatch.setattr(loop, "sweep", real)
+    ended = call(*command, *kept, "--resume", "--force")
+    assert ended.code == 0, ended.err
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert not os.path.exists(tmp_path / "fit.checkpoint")

@@ -12,6 +12,9 @@ from bmcg import load_model
 
 from .conftest import FIT, call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 def factors(path):
     return load_model(path).row_factors_

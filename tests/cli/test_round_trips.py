@@ -15,6 +15,9 @@ from bmcg.graphs import chain_graph, edge_graph
 
 from .conftest import DENSE, FIT, call, lines_of_ratings
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 @pytest.mark.filterwarnings("ignore:stopped at max_sweeps")
 def test_command_and_library_learn_the_same_model(ratings, fitted):

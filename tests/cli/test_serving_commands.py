@@ -11,6 +11,9 @@ from bmcg.serving.anyone import Anyone
 
 from .conftest import DENSE, FIT, call, lines_of_ratings, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 VALUE = ("--value", "rating")
 
 

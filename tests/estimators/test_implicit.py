@@ -80,6 +80,21 @@ def test_weights_are_learned_and_told():
     assert all(verdict.measure == "left-out lists" for verdict in asked)
 
 
+def test_how_much_a_one_weighs_is_asked_last_of_the_components_that_stay(monkeypatch):
+    from bmcg.inference import weak_zeros
+
+    monkeypatch.setattr(weak_zeros, "TRIAL_RANK", 2)
+    fitted = model(max_sweeps=20).fit(shop()[0])
+    asked = [v.tried for v in fitted.selection_.verdicts if v.question == "weights"]
+    assert asked[0].endswith("ones of 8, 2 components")
+    doubled = next(at for at, words in enumerate(asked) if words.endswith("4 components"))
+    fine = [at for at, words in enumerate(asked) if "ones of 11.3," in words]
+    assert fine
+    assert all(at > doubled for at in fine)
+    assert all(asked[at].endswith(f" {fitted.rank_} components") for at in fine)
+    assert len(set(asked)) == len(asked)
+
+
 def test_a_model_file_keeps_the_lists_and_the_weights(tmp_path):
     fitted = model(max_sweeps=20).fit(shop()[0])
     fitted.save(tmp_path / "model")
@@ -162,7 +177,8 @@ def test_values_that_are_no_counts_are_named():
     values = seen.values.copy()
     values[7] = 0.0
     row, col = seen.row_indices[7], seen.col_indices[7]
-    with pytest.raises(ValueError, match=f"values hold 0 in row {row}, column {col} .* leave out"):
+    words = f"^0 in row u{row}, column i{col} .1 such values.: .* leave out"
+    with pytest.raises(ValueError, match=words):
         model().fit(seen.with_values(values))
 
 

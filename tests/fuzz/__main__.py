@@ -29,12 +29,14 @@ PAGE = RECORD.with_suffix(".md")
 BATCH = 4_000
 # Milliseconds that an input takes about: every target gets the same time.
 COST = {
-    "long.csv": 1.5, "long.tsv": 1.5, "long.csv.gz": 0.6, "long.parquet": 1.2, "wide.csv": 1.5,
-    "wide.parquet": 1.0, "impute.csv": 1.3, "impute-unnamed.csv": 1.8, "impute.csv.gz": 0.5,
-    "impute.parquet": 1.1, "vcf": 2.2, "vcf.gz": 0.9, "bed": 0.8, "bim": 0.8, "fam": 0.8,
-    "h5ad": 45.0, "picture": 3.0, "mask": 0.7, "edges.csv": 2.7, "graph.npz": 0.9,
-    "graph.mtx": 0.6, "features.csv": 1.2, "times.csv": 1.1, "model": 0.8, "checkpoint": 0.4,
-    "edited model": 5.7, "edited checkpoint": 6.1,
+    "long.csv": 1.5, "long.tsv": 1.5, "long.csv.gz": 0.9, "long.parquet": 1.2, "wide.csv": 1.5,
+    "wide.parquet": 1.0, "impute.csv": 1.3, "impute-unnamed.csv": 1.8, "impute.csv.gz": 1.0,
+    "impute.parquet": 1.1, "vcf": 2.2, "vcf.gz": 1.8, "bed": 0.8, "bim": 0.8, "fam": 0.8,
+    "h5ad": 13.0, "picture": 3.0, "mask": 0.7, "edges.csv": 2.7, "graph.npz": 1.4,
+    "graph.mtx": 0.6, "edges.parquet": 1.2, "features.csv": 1.2, "features.parquet": 1.1,
+    "exposure.csv": 1.3, "pairs.csv": 1.4, "map": 0.6, "map.gz": 0.7, "panel.vcf": 1.2,
+    "times.csv": 1.1, "model": 0.8, "checkpoint": 0.4, "edited model": 5.7,
+    "edited checkpoint": 6.1,
 }  # fmt: skip
 LIBRARIES = ("numpy", "pyarrow", "scipy", "safetensors", "pillow", "anndata", "hypothesis")
 
@@ -63,8 +65,8 @@ def page(lines: list[dict[str, Any]]) -> str:
             "space), with no input changed and no file left; anything else is a finding.",
             "",
             f"So far {sum(every.values()) - calls:,} files and {calls:,} calls, seeds "
-            f"{', '.join(map(str, seeds))}. Every finding of the table was mended, and is among",
-            "what is listed below; inputs after it were drawn anew.",
+            f"{', '.join(map(str, seeds))}. Every finding of the table is among what is listed",
+            "below, and was mended unless it says otherwise; inputs after it were drawn anew.",
             "",
             "| target | inputs | answered | refused | findings |",
             "|---|---|---|---|---|",
@@ -88,10 +90,10 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="targets, all by default")
     parser.add_argument("--record", action="store_true", help="write the table and the page")
     parser.add_argument("--page", action="store_true", help="write the page alone")
+    parser.add_argument("--merge", nargs="+", type=Path, help="add the records of other clones")
     given = parser.parse_args()
-    if given.page:
-        every = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
-        PAGE.write_text(page(every), encoding="utf-8")
+    if given.page or given.merge:
+        record(*new_lines(given.merge or []))
         return
     names = given.only or [*READERS, "edited model", "edited checkpoint", "calls"]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
@@ -126,12 +128,24 @@ def batches(names: list[str], examples: int) -> Iterator[tuple[str, int, int]]:
                 yield name, first, min(BATCH, share - first)
 
 
-def record(line: dict[str, Any]) -> None:
-    """Add a batch to the table, and write the page anew."""
+def new_lines(records: list[Path]) -> Iterator[dict[str, Any]]:
+    """Batches of other records that the table does not have."""
+    known = set()
+    for path in (RECORD, *records):
+        for text in path.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            key = line["target"], line["seed"], line["first"], line.get("commit")
+            if key not in known and path != RECORD:
+                yield line
+            known.add(key)
+
+
+def record(*lines: dict[str, Any]) -> None:
+    """Add batches to the table, and write the page anew."""
     known = RECORD.read_text(encoding="utf-8") if RECORD.exists() else ""
-    text = known + json.dumps(line) + "\n"
+    text = known + "".join(json.dumps(line) + "\n" for line in lines)
     write_atomically(RECORD, lambda name: Path(name).write_text(text, encoding="utf-8"))
-    every = [json.loads(line) for line in text.splitlines()]
+    every = [json.loads(one) for one in text.splitlines()]
     write_atomically(PAGE, lambda name: Path(name).write_text(page(every), encoding="utf-8"))
 
 

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from bmcg import load_model
+from bmcg.cli.exposure import read_exposure
 from bmcg.cli.features import read_features
 from bmcg.cli.graphs import read_graph
+from bmcg.cli.names import label_names
 from bmcg.cli.reading import DataForm, read_observations
+from bmcg.cli.tables import PLAIN, column_names, read_table, require_columns
 from bmcg.cli.times import parse_times
 from bmcg.files.checkpoints import Identity, read_checkpoint
 from bmcg.graphs.adjacency import as_adjacency
@@ -24,15 +27,17 @@ from bmcg.imputing.columnar import ParquetSource
 from bmcg.imputing.genotypes import FilledGenotypes
 from bmcg.imputing.matrix import Filled
 from bmcg.imputing.plink import PlinkSource
+from bmcg.imputing.positions import Place, along, read_panel
 from bmcg.imputing.tables import Layout, TextSource
 from bmcg.imputing.vcf import VcfSource
 from bmcg.inpainting.files import read_mask, read_picture
 from bmcg.observations.labels import Labels
 
-from . import seeds
+from . import inside, seeds
 from .mutations import mutated
 from .verdict import Finding, Outcome, contents, judged
 
+PLACES = [Place("1", bp, "A", "C") for bp in (5, 10, 20, 40)]
 NODES = Labels(np.array(["a", "b", "c"], dtype=object), "row", "item")
 
 
@@ -51,6 +56,8 @@ class Reader:
     text : bool
     beside : dict of str to bytes
         Further files, by suffix.
+    within : callable or None
+        Changes what a packed file holds and packs it anew.
     """
 
     suffix: str
@@ -58,6 +65,7 @@ class Reader:
     read: Callable[[Path], Any]
     text: bool = True
     beside: tuple[tuple[str, bytes], ...] = ()
+    within: Callable[[bytes, Random], bytes] | None = None
 
     @cached_property
     def seeds(self) -> tuple[bytes, ...]:
@@ -67,20 +75,23 @@ class Reader:
     def attack(self, data: bytes, folder: Path) -> Outcome:
         """Read a file of these bytes, and look at what is left of the folder."""
         path = folder / f"file{self.suffix}"
-        path.write_bytes(data)
-        for suffix, more in self.beside:
-            path.with_suffix(suffix).write_bytes(more)
-        with _unchanged(folder):
+        files = {path.name: data}
+        files |= {path.with_suffix(suffix).name: more for suffix, more in self.beside}
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        with _unchanged(folder, files):
             return judged(lambda: self.read(path), named="file.")
 
     def drawn(self, r: Random) -> bytes:
         """A file to attack with."""
-        return mutated(r.choice(self.seeds), r, self.text, self.seeds)
+        whole = r.choice(self.seeds)
+        if self.within is not None and r.random() < 0.5:
+            return self.within(whole, r)
+        return mutated(whole, r, self.text, self.seeds)
 
 
 @contextmanager
-def _unchanged(folder: Path) -> Iterator[None]:
-    before = contents(folder)
+def _unchanged(folder: Path, before: dict[str, bytes]) -> Iterator[None]:
     yield
     after = contents(folder)
     if after != before:
@@ -116,6 +127,32 @@ def _edges(path: Path) -> None:
 def _features(path: Path) -> None:
     table, key = read_features(path, "--row-features", NODES, DataForm(path, "", "", "").dialect)
     assert key in table.column_names
+
+
+def _exposure(path: Path) -> None:
+    found = read_exposure(path, "row", NODES, PLAIN)
+    assert all(isinstance(x, (int, float)) for x in found.values())
+
+
+def _pairs(path: Path) -> None:
+    """As `bmcg predict` reads them."""
+    names = column_names(path, PLAIN)
+    require_columns(path, names, {"--row": "user", "--col": "item"})
+    table = read_table(path, tuple(names), dialect=PLAIN)
+    for name in ("user", "item"):
+        assert len(label_names(table, name, path).like(NODES).values) == len(table)
+
+
+def _map(path: Path) -> None:
+    centimorgans = along(PLACES, path).centimorgans
+    assert np.isfinite(centimorgans).all()
+    assert (np.diff(centimorgans) >= 0).all()
+
+
+def _panel(path: Path) -> None:
+    alleles = read_panel(path, PLACES, ["s1"]).alleles
+    assert len(alleles) == len(PLACES)
+    assert ((alleles >= -1) & (alleles <= 1)).all()
 
 
 def _written_again(source: Any, path: Path) -> None:
@@ -229,16 +266,20 @@ def checkpoints() -> tuple[bytes, ...]:
 READERS: dict[str, Reader] = {
     "long.csv": Reader(".csv", lambda: seeds.LONG, _long),
     "long.tsv": Reader(".tsv", lambda: tuple(x.replace(b",", b"\t") for x in seeds.LONG), _long),
-    "long.csv.gz": Reader(".csv.gz", lambda: seeds.compressed(seeds.LONG), _long, False),
+    "long.csv.gz": Reader(
+        ".csv.gz", lambda: seeds.compressed(seeds.LONG), _long, False, within=inside.gzipped
+    ),
     "long.parquet": Reader(".parquet", seeds.long_parquet, _long, False),
     "wide.csv": Reader(".csv", lambda: seeds.WIDE, _wide),
     "wide.parquet": Reader(".parquet", seeds.wide_parquet, _wide, False),
     "impute.csv": Reader(".csv", lambda: seeds.WIDE, _text),
     "impute-unnamed.csv": Reader(".csv", lambda: seeds.WIDE, _text_bare),
-    "impute.csv.gz": Reader(".csv.gz", lambda: seeds.compressed(seeds.WIDE), _text, False),
+    "impute.csv.gz": Reader(
+        ".csv.gz", lambda: seeds.compressed(seeds.WIDE), _text, False, within=inside.gzipped
+    ),
     "impute.parquet": Reader(".parquet", seeds.wide_parquet, _columnar, False),
     "vcf": Reader(".vcf", lambda: seeds.VCF, _vcf),
-    "vcf.gz": Reader(".vcf.gz", lambda: seeds.bgzf(seeds.VCF), _vcf, False),
+    "vcf.gz": Reader(".vcf.gz", lambda: seeds.bgzf(seeds.VCF), _vcf, False, within=inside.blocked),
     "bed": Reader(
         ".bed", lambda: (seeds.BED,), _plink, False, ((".bim", seeds.BIM), (".fam", seeds.FAM))
     ),
@@ -248,13 +289,22 @@ READERS: dict[str, Reader] = {
     "fam": Reader(
         ".fam", lambda: (seeds.FAM,), _plink, True, ((".bed", seeds.BED), (".bim", seeds.BIM))
     ),
-    "h5ad": Reader(".h5ad", seeds.anndata_files, _anndata, False),
+    "h5ad": Reader(".h5ad", seeds.anndata_files, _anndata, False, within=inside.annotated),
     "picture": Reader(".img", seeds.pictures, _picture, False),
     "mask": Reader(".img", seeds.masks, _mask, False),
     "edges.csv": Reader(".csv", lambda: seeds.EDGES, _edges),
-    "graph.npz": Reader(".npz", seeds.matrices, _edges, False),
+    "graph.npz": Reader(".npz", seeds.matrices, _edges, False, within=inside.zipped),
+    "edges.parquet": Reader(".parquet", seeds.edges_parquet, _edges, False),
     "graph.mtx": Reader(".mtx", seeds.market, _edges),
     "features.csv": Reader(".csv", lambda: seeds.FEATURES, _features),
+    "features.parquet": Reader(".parquet", seeds.features_parquet, _features, False),
+    "exposure.csv": Reader(".csv", lambda: seeds.EXPOSURES, _exposure),
+    "pairs.csv": Reader(".csv", lambda: seeds.PAIRS, _pairs),
+    "map": Reader(".map", lambda: seeds.MAPS, _map),
+    "map.gz": Reader(
+        ".map.gz", lambda: seeds.compressed(seeds.MAPS)[:-1], _map, False, within=inside.gzipped
+    ),
+    "panel.vcf": Reader(".vcf", lambda: seeds.PANELS, _panel),
     "times.csv": Reader(".csv", lambda: seeds.TIMES, _times),
     "model": Reader(".safetensors", seeds.models, _model, False),
     "checkpoint": Reader(".ckpt", checkpoints, _checkpoint, False),

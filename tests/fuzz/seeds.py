@@ -32,6 +32,12 @@ WIDE = (
 )
 EDGES = (b"first,second,weight\na,b,1\nb,c,0.5\n", b"a,b\nb,c\nc,a\n", b"x,y,w\na,c,2\n")
 FEATURES = (b"item,kind,age\na,red,3\nb,blue,4\nc,red,\n", b"item,n\nc,1\na,2\nb,3\n")
+EXPOSURES = (b"item,hours\na,1.5\nb,2\nc,30\n", b"x,y\r\nc,1\r\na,2\r\nb,3\r\n")
+PAIRS = (b"user,item,when\na,b,1\nb,c,2\n", b'item,user\n"a",1\nb,2.0\n')
+MAPS = (
+    b"1 rs1 0.1 5\n1 rs2 0.2 10\n2 rs3 0.5 30\n",
+    b"Chromosome\tPosition(bp)\tRate(cM/Mb)\tMap(cM)\nchr1\t5\t1\t0.1\nchr1\t40\t1\t0.9\n",
+)
 VCF_HEAD = (
     b"##fileformat=VCFv4.2\n##contig=<ID=1>\n"
     b'##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'
@@ -45,6 +51,12 @@ VCF = (
     + b"1\t10\t.\tA\tC\t9\tPASS\t.\tGT:DP\t0|1:3\t.|.:.\t1|1:9\n"
     + b"X\t5\t.\tG\tT\t.\t.\t.\tGT\t0\t1\t.\n",
 )  # fmt: skip
+PANELS = (
+    VCF_HEAD
+    + b"1\t10\t.\tA\tC\t.\t.\t.\tGT\t0|1\t1|1\t0|0\n"
+    + b"chr1\t20\t.\tA\tC\t.\t.\t.\tGT\t.|.\t0|1\t1|0\n"
+    + b"1\t40\t.\tC\tA\t.\t.\t.\tGT\t0|0\t0|1\t1|0\n",
+)
 TIMES = (b"t,a,b\n2024-01-01,1,2\n2024-01-02,,3\n2024-01-04T12:00,4,\n", b"t,a\n1,2\n2.5,\n4,3\n")
 BIM = b"1 rs1 0 10 A C\n1 rs2 0 20 G T\n23 rs3 0 5 A G\n"
 FAM = b"f s1 0 0 1 -9\nf s2 0 0 2 -9\nf s3 0 0 1 -9\n"
@@ -87,6 +99,19 @@ def wide_parquet() -> tuple[bytes, ...]:
         {"name": ["x", "y", "z"], "a": [1.0, None, 3.0], "b": pa.array([1, 2, None], pa.int16())}
     )
     return (parquet_bytes(table), parquet_bytes(table, compression="none", use_dictionary=False))
+
+
+def edges_parquet() -> tuple[bytes, ...]:
+    """Edge lists, with weights and without."""
+    ends = {"first": ["a", "b"], "second": ["b", "c"]}
+    plain = parquet_bytes(pa.table(ends), compression="none", use_dictionary=False)
+    return parquet_bytes(pa.table({**ends, "weight": [1.0, 0.5]})), plain
+
+
+def features_parquet() -> tuple[bytes, ...]:
+    """Tables of features."""
+    table = pa.table({"item": ["c", "a", "b"], "kind": ["x", None, "y"], "age": [1.0, 2.0, None]})
+    return parquet_bytes(table), parquet_bytes(table, compression="none", use_dictionary=False)
 
 
 def matrices() -> tuple[bytes, ...]:

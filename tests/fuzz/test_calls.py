@@ -39,6 +39,15 @@ def test_positions_outside_a_sparse_matrix_are_refused(place):
         as_adjacency(broken, 3, None, "row_graph")
 
 
+@pytest.mark.parametrize("falling", [[0, 2, -(2**31)], [0, 2**31 - 1, 0], [0, 3, 2]])
+def test_counts_of_a_sparse_matrix_that_fall_are_refused(falling):
+    # Their differences overflow, and SciPy looks no further where there are no entries.
+    broken = sp.csr_array((2, 2))
+    broken.indptr = np.array(falling, dtype=np.int32)
+    with pytest.raises(ValueError, match="row_graph is not a whole sparse matrix"):
+        as_adjacency(broken, 2, None, "row_graph")
+
+
 def test_weights_that_leave_nothing_of_a_ridge_are_refused():
     with pytest.raises(ValueError, match="divide all of them by one number"):
         as_adjacency(np.array([[0, 1e10], [1e10, 0]]), 2, None, "row_graph")
@@ -92,5 +101,6 @@ def test_what_is_too_far_for_a_number_is_far():
         assert np.isinf(metrics.gaussian_nlpd([1e99], [0.0], [1e-300]))
         np.testing.assert_array_equal(metrics.pit([1e99, -1e99], [0.0, 0.0], 1e-300), [1, 0])
         far = graphs.time_graph([0.0, 1.0, 2.0, 1e200])
-    assert far[2, 3] == 0
+        ends = graphs.time_graph([-1e308, 1e308, 1e-3])
+    assert far[2, 3] == ends[0, 1] == 0
     assert far[0, 1] > 0

@@ -10,12 +10,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcg import BMCG, Observations
+from bmcg.cli.exposure import read_exposure
+from bmcg.cli.features import read_features
+from bmcg.cli.graphs import read_graph
 from bmcg.cli.reading import DataForm, read_observations
+from bmcg.cli.tables import PLAIN
+from bmcg.graphs.adjacency import as_adjacency
+from bmcg.imputing.positions import read_map
+from bmcg.imputing.vcf import VcfSource
 
+from .readers import NODES, READERS
+from .seeds import VCF
 from .test_readers import quick
 
 words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1)
@@ -80,3 +90,64 @@ def test_frame_array_names_and_threads_do_not_change_a_fit():
 
 def test_a_unit_twice_as_small_gives_values_twice_as_large():
     np.testing.assert_allclose(completed(4 * data()), 4 * completed(data()), rtol=1e-9)
+
+
+@settings(quick, max_examples=25)
+@given(table=tables.filter(lambda t: len(t) > 1), r=st.randoms(use_true_random=False))
+def test_a_table_in_two_files_is_one_table(table, r, tmp_path):
+    lines = [[*key, value] for key, value in table.items()]
+    cut = r.randrange(1, len(lines))
+    for name, part in (("one.csv", lines), ("a.csv", lines[:cut]), ("b.csv", lines[cut:])):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([["user", "item", "rating"], *part])
+        (tmp_path / name).write_text(text.getvalue(), encoding="utf-8")
+    columns = dict(zip(("user", "item", "rating"), zip(*lines[cut:], strict=True), strict=True))
+    parquet.write_table(pa.table(columns), tmp_path / "b.parquet")
+    whole = read(tmp_path / "one.csv")
+    for second in ("b.csv", "b.parquet"):
+        form = DataForm(tmp_path / "a.csv", "user", "item", "rating", more=(tmp_path / second,))
+        both = read_observations(form)
+        assert entries(both) == entries(whole) == table
+        np.testing.assert_array_equal(both.values, whole.values)
+
+
+LINED = ("edges.csv", "exposure.csv", "features.csv", "map", "graph.mtx")
+
+
+def content(name, path):
+    """What a file says, in no order."""
+    if name in ("edges.csv", "graph.mtx"):
+        return as_adjacency(
+            read_graph(path, "--row-graph", NODES).adjacency(NODES, 3, False), 3, NODES, "row_graph"
+        ).toarray()
+    if name == "exposure.csv":
+        return read_exposure(path, "row", NODES, PLAIN)
+    if name == "map":
+        return {key: np.stack(value).tolist() for key, value in read_map(path).items()}
+    table, _ = read_features(path, "--row-features", NODES, PLAIN)
+    return sorted(table.to_pylist(), key=str)
+
+
+@pytest.mark.parametrize("name", LINED)
+def test_lines_in_any_order_say_the_same(name, tmp_path):
+    reader, rng = READERS[name], np.random.default_rng(0)
+    lines = reader.seeds[0].splitlines(keepends=True)
+    start = next(i for i in range(len(lines)) if not lines[i].startswith(b"%"))
+    start += 0 if name == "map" else 1
+    path = tmp_path / f"file{reader.suffix}"
+    path.write_bytes(b"".join(lines))
+    truth = content(name, path)
+    assert len(lines) - start > 1
+    for _ in range(3):
+        order = rng.permutation(np.arange(start, len(lines)))
+        path.write_bytes(b"".join([*lines[:start], *(lines[i] for i in order)]))
+        np.testing.assert_equal(content(name, path), truth)
+
+
+def test_records_of_genotypes_in_any_order_are_the_same_calls(tmp_path):
+    lines = VCF[0].splitlines(keepends=True)
+    for name, body in (("a.vcf", lines[-2:]), ("b.vcf", lines[-2:][::-1])):
+        (tmp_path / name).write_bytes(b"".join([*lines[:-2], *body]))
+    first, second = (VcfSource.open(tmp_path / name) for name in ("a.vcf", "b.vcf"))
+    np.testing.assert_array_equal(first.values, second.values[::-1])
+    np.testing.assert_array_equal(first.row_names, second.row_names[::-1])

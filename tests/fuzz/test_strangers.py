@@ -110,6 +110,16 @@ def test_a_header_that_claims_a_length_beyond_the_file_is_refused(tmp_path):
         load_model(path)
 
 
+def test_a_file_that_claims_hundreds_of_thousands_of_arrays_is_refused(tmp_path):
+    empty = ",".join(
+        f'"a{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(200_000)
+    )
+    header = f'{{"__metadata__":{json.dumps(META)},{empty}}}'.encode()
+    path = raw(tmp_path / "file.safetensors", header)
+    with in_time(10), pytest.raises(ModelFileError, match="claims 200000 arrays"):
+        load_model(path)
+
+
 HEADERS = {
     "a deep list": "[" * 50_000,
     "a deep object": '{"a":' * 50_000,
@@ -140,7 +150,8 @@ def test_headers_of_any_size_and_depth_are_refused(tmp_path, text):
     [
         ("row_indices", 10**6), ("row_indices", -1), ("row_heads", 10**6), ("seen_indices", 10**6),
         ("seen_indptr", 10**9), ("col_tails", -5), ("row_constant", 77), ("row_mean", np.nan),
-        ("tau", 0), ("row_cov", -1),
+        ("tau", 0), ("row_lam", 0), ("row_cov", -1), ("row_mean", 1e300), ("lam_rate", np.inf),
+        ("scale", 1e300),
     ],
 )  # fmt: skip
 def test_places_outside_the_matrix_never_reach_compiled_code(whole, name, value):
@@ -175,11 +186,12 @@ def test_a_file_without_a_sum_is_one_of_an_earlier_version(whole):
     ask(load_model(whole))
 
 
-@pytest.mark.parametrize("seed", [-1, float("inf"), 1.5, True, "x", None])
+@pytest.mark.parametrize("seed", [-1, float("inf"), 1.5, True, "x" * 5000, None])
 def test_a_seed_that_is_none_is_refused(tmp_path, seed):
     path = tmp_path / "file.ckpt"
     path.write_bytes(checkpoints()[0])
     arrays, header = opened(path)
     write_tensors(path, arrays, {**header, "seed": seed}, CHECKPOINT)
-    with pytest.raises(CheckpointError, match="not a complete checkpoint"):
+    with pytest.raises(CheckpointError, match="not a complete checkpoint") as refused:
         read_checkpoint(path, identity())
+    assert len(str(refused.value)) < 1000

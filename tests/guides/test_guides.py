@@ -47,8 +47,13 @@ def words(text: str) -> set[str]:
 @pytest.mark.parametrize(
     "name", ["recommending", "genotypes", "inpainting", "sensors", "single-cell", "scikit-learn"]
 )
-def test_every_block_of_a_guide_runs_and_says_what_is_shown(name, tmp_path, monkeypatch, capfd):
+def test_every_block_of_a_guide_runs_and_says_what_is_shown(
+    name, tmp_path, monkeypatch, capfd, request
+):
     monkeypatch.chdir(tmp_path)
+    if name == "scikit-learn":
+        # A dozen default fits, of which the page shows figures alone.
+        request.getfixturevalue("short_fits")
     skipped = []
     printed: str | None = ""
     for language, code in blocks(name):

@@ -11,6 +11,9 @@ from bmcg.imputing.denoising import Residuals
 
 from ..cli.conftest import call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 anndata = pytest.importorskip("anndata")
 
 # A fit that is asked nothing, where files are what is tested.
@@ -114,6 +117,26 @@ def test_a_broken_file_is_named(tmp_path):
         (tmp_path / f"{name}.h5ad").write_bytes(broken)
         message = refused("impute", tmp_path / f"{name}.h5ad", "-o", tmp_path / "out.h5ad")
         assert "no complete AnnData file" in message
+
+
+def test_layers_that_lie_are_refused_before_compiled_code_follows_them(tmp_path):
+    import h5py
+
+    path = tmp_path / "in.h5ad"
+    for name, at, value in (("indptr", -1, -(2**31)), ("indices", 0, 2**31 - 1)):
+        save(path, sp.csr_matrix(np.eye(3, dtype=np.float32)))
+        with h5py.File(path, "r+") as file:
+            file["X"][name][at] = value
+        message = refused("impute", path, "-o", tmp_path / "out.h5ad", *QUICK)
+        assert f"{path}: X is not a whole sparse matrix" in message
+    save(path, None, obs={"a": [1, 2]}, var={"b": [3]})
+    assert f"{path}: the AnnData object has no X" in refused(
+        "impute", path, "-o", tmp_path / "out.h5ad", *QUICK
+    )
+    save(path, np.eye(2, dtype=complex))
+    assert f"{path}: X is no matrix of real numbers" in refused(
+        "impute", path, "-o", tmp_path / "out.h5ad", *QUICK
+    )
 
 
 def test_residuals_of_counting_noise_have_one_standard_deviation():

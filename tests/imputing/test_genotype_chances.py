@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+from bmcg.imputing import left_out
 from bmcg.imputing.calibration import Calibration, Entries, SiteSpread, calibrate
-from bmcg.imputing.genotypes import UNITS, FilledGenotypes, written_units
+from bmcg.imputing.genotype_fill import fill_genotypes
+from bmcg.imputing.genotypes import UNITS, FilledGenotypes, Genotypes, written_units
 
 from ..cli.conftest import call
 from .cohorts import calls_of, fills, haplotypes, hidden, records, write_vcf
@@ -141,3 +145,27 @@ def test_a_band_is_the_shortest_that_holds_enough():
     low, high = filled.interval(0.9)
     np.testing.assert_array_equal(low, [1, 0, 1, 0])
     np.testing.assert_array_equal(high, [1, 1, 2, 2])
+
+
+def test_chances_are_calibrated_by_every_call_of_their_kind(monkeypatch):
+    asked = {}
+
+    def note(entries, copies, ploidy, seed=0):
+        asked[ploidy] = copies
+        return calibrate(entries, copies, ploidy, seed)
+
+    monkeypatch.setattr(left_out, "calibrate", note)
+    rng = np.random.default_rng(0)
+    copies = rng.integers(0, 3, (30, 12)).astype(float)
+    copies[rng.random(copies.shape) < 0.2] = np.nan
+    ploidy = np.full(copies.shape, 2, dtype=np.uint8)
+    # A chromosome that some samples have once: their calls are none of a pair.
+    ploidy[:10, :4] = 1
+    copies[:10, :4] = np.where(np.isnan(copies[:10, :4]), np.nan, 2.0)
+    given = Genotypes(copies, ploidy, None, None, np.zeros(12, dtype=bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fill_genotypes(given, posterior="column", rank=2, max_sweeps=5, bias=False, n_jobs=1)
+    known = np.isfinite(copies) & (ploidy == 2)
+    assert sorted(asked[2].tolist()) == sorted(copies[known].astype(int).tolist())
+    assert len(asked[1]) == 0

@@ -13,6 +13,9 @@ from bmcg.imputing.vcf_calls import read_call
 
 from ..cli.conftest import call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 # A variational fit, which is quick, where files are what is tested.
 QUICK = ("--posterior", "column")
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bmcg.imputing.genotypes import FilledGenotypes
 from bmcg.imputing.plink import PlinkSource
 
 from ..cli.conftest import call, refused
 from .cohorts import haplotypes, hidden, records
 from .test_genotypes import QUICK
+
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
 
 CODES = np.array([3, 2, 0, 1], dtype=np.uint8)  # of 0, 1, 2 copies and of a missing call
 
@@ -86,3 +90,22 @@ def test_names_of_families_tell_people_apart_or_they_are_refused(tmp_path, copie
     assert "'f_child' is there more than once" in refused(
         "impute", path, "-o", tmp_path / "out.bed"
     )
+
+
+def test_calls_that_are_there_stay_to_the_bit_and_others_are_what_was_filled(tmp_path, copies):
+    path = write_bed(tmp_path, copies)
+    source, out = PlinkSource.open(path), tmp_path / "out.bed"
+    source.write(out, FilledGenotypes.nothing(source.values.shape))
+    for suffix in (".bed", ".bim", ".fam"):
+        assert out.with_suffix(suffix).read_bytes() == path.with_suffix(suffix).read_bytes()
+    rows, cols = np.nonzero(copies == 3)
+    calls = np.random.default_rng(0).integers(0, 3, len(rows))
+    chances, none = np.eye(3)[calls], np.zeros(len(rows))
+    filled = FilledGenotypes(
+        copies.shape, rows, cols, calls.astype(float), none, chances,
+        np.full(len(rows), 2, dtype=np.uint8), none > 0, none > 0, np.full(len(copies), np.nan),
+    )  # fmt: skip
+    source.write(out, filled)
+    want = copies.astype(float)
+    want[rows, cols] = calls
+    np.testing.assert_array_equal(PlinkSource.open(out).values, want)

@@ -17,6 +17,9 @@ from bmcg.imputing.text import TextTable, number_text
 
 from ..cli.conftest import FILL, call, refused
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 def planted(m=40, n=6, seed=0):
     rng = np.random.default_rng(seed)

@@ -17,6 +17,9 @@ from ..cli.conftest import call, refused
 from .cohorts import calls_of, haplotypes, hidden, records, write_vcf
 from .test_genotypes import QUICK
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 @pytest.fixture
 def cohort():

@@ -8,6 +8,9 @@ import pytest
 from ..cli.conftest import call
 from .cohorts import HEADER, calls_of, fills, haplotypes, hidden, records, write_vcf
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 
 @pytest.fixture(scope="module")
 def cohort():

@@ -15,7 +15,7 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.grid import grid_of
 from bmcg.inference.local import first_local, learn_scales, update_and_learn, update_local
-from bmcg.inference.local_question import gaps_like_those
+from bmcg.inference.local_question import _hide_runs, gap_lengths, gaps_like_those
 from bmcg.inference.variational import make_side
 from bmcg.linalg.engines import Analyses
 from bmcg.linalg.monte_carlo import MonteCarloEngine
@@ -188,3 +188,33 @@ def test_what_a_grid_cannot_hold_is_refused():
     wide = stack_graphs([star(5000)], 5000)
     with pytest.raises(ValueError, match="eigenvalues of the row graph"):
         grid_of(wide, stack_graphs([chain_graph(4)], 4), (5000, 4))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gaps_are_as_long_as_counting_says(seed):
+    seen = np.random.default_rng(seed).random((6, 9)) < 0.3
+    want = []
+    for line in seen[seen.any(axis=1)]:
+        text = "".join("x" if known else "." for known in line)
+        want += [len(gap) for gap in text.split("x") if gap]
+    line, place = np.nonzero(seen)
+    assert sorted(gap_lengths(line, place, 9)) == sorted(want)
+    assert gap_lengths(np.zeros(4, int), np.arange(4), 4) == [1]
+
+
+def test_runs_that_are_hidden_stay_on_their_line_and_reach_their_share():
+    rng = np.random.default_rng(0)
+    seen = rng.random((20, 30)) < 0.7
+    seen[:, 10:14] = False
+    rows, cols = np.nonzero(seen)
+    order, hidden = rng.permutation(30), np.zeros(len(rows), dtype=bool)
+    _hide_runs(hidden, rows, cols, order, 0.1, np.random.default_rng(1))
+    assert 0.1 <= hidden.mean() < 0.1 + 30 / len(rows)
+    place = np.empty(30, dtype=int)
+    place[order] = np.arange(30)
+    runs = 0
+    for i in range(20):
+        mine = hidden[rows == i][np.argsort(place[cols[rows == i]])]
+        runs += int(mine[0]) + int((np.diff(mine.astype(int)) == 1).sum())
+    # Longer than single entries: fewer runs than entries.
+    assert 0 < runs < 0.8 * hidden.sum()

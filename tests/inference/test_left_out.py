@@ -202,3 +202,21 @@ def test_zeros_among_few_ones_are_left_out_in_several_folds(ones, count):
     i, j = np.nonzero(np.ones((250, 200)))
     x = (rng.random(len(i)) < ones).astype(float)
     assert len(make_folds(Observations.from_triples(i, j, x, shape=(250, 200)), 0)) == count
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_the_noise_that_a_trial_is_judged_by_has_the_unit_of_the_values(unit, monkeypatch):
+    found = []
+
+    def told(confidence, predicted, values, noise):
+        found.append(noise)
+        return confidence
+
+    monkeypatch.setattr(left_out.Confidence, "of", told)
+    data, settings = some_data(), Settings(family="row", rank=2, bias=False)
+    data = Observations.from_triples(
+        data.row_indices, data.col_indices, unit * data.values, data.shape
+    )
+    judge_of(data, settings).score(Form(), settings, "")
+    assert found
+    np.testing.assert_allclose(np.sqrt(found), 0.3 * unit, rtol=0.3)

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 
 from bmcg import Observations
 from bmcg.backends import NumbaBackend
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference import design
+from bmcg.inference import local as local_module
 from bmcg.inference.elbo import elbo
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.lines import lines_of
@@ -164,6 +165,21 @@ def test_scales_that_are_learned_are_where_the_bound_is_highest():
         assert abs(slope[0]) < 0.05
     # A graph that the other makes superfluous falls without end: its slope is all it can lose.
     assert (np.abs(slope[1:]) < 0.05 * local.lines.count).all()
+
+
+def test_the_slope_that_scales_follow_is_that_of_the_bound(monkeypatch):
+    (rows, _), prior, state = problem(Gaussian())
+    seen = {}
+
+    def look(loss, start, **options):
+        seen.update(loss=loss, start=start)
+        return minimize(loss, start, **options)
+
+    monkeypatch.setattr(local_module, "minimize", look)
+    learn_scales(update_s(prior.likelihood, state, rows).local)
+    for at in (seen["start"], seen["start"] - [0.5, 0.3, -0.7]):
+        slope = approx_fprime(at, lambda logs: seen["loss"](logs)[0], 1e-6)
+        np.testing.assert_allclose(seen["loss"](at)[1], slope, rtol=1e-3, atol=1e-3)
 
 
 def test_a_walk_within_each_row_is_found_and_predicted():

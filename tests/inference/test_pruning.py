@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bmcg.inference.covariance import Blocks, Diagonal
 from bmcg.inference.families import FAMILIES
 from bmcg.inference.pruning import (
     drop,
@@ -17,7 +18,8 @@ from bmcg.inference.pruning import (
     surplus,
 )
 from bmcg.inference.rotation import rotate
-from bmcg.inference.state import Gamma
+from bmcg.inference.start import _widen
+from bmcg.inference.state import Factors, Gamma
 from bmcg.inference.updates import sweep
 from tests.inference.small import PRIOR, blocks, bound, brute_error, make_problem, start
 
@@ -129,3 +131,17 @@ def test_a_weak_column_of_use_stays_even_where_the_bound_would_gain():
         gone += int((dead & idle).sum())
     assert kept > 0
     assert gone > 0
+
+
+@pytest.mark.parametrize("kind", [Diagonal, Blocks])
+def test_new_components_are_put_before_the_bias_and_old_ones_stay(kind):
+    rng, n, k, extra = np.random.default_rng(0), 5, 3, 2
+    width = k if kind is Diagonal else k * (k + 1) // 2
+    old = Factors(rng.standard_normal((n, k)), kind(rng.random((n, width))), 0.0, np.eye(k))
+    new = _widen(old, k - 1, extra, 0.1, rng)
+    kept = [0, 1, 4]
+    np.testing.assert_array_equal(new.mean[:, kept], old.mean)
+    np.testing.assert_array_equal(new.covariance.variances[:, kept], old.covariance.variances)
+    assert not new.covariance.variances[:, 2:4].any()
+    assert 0.0 < np.abs(new.mean[:, 2:4]).max() < 1.0
+    assert new.energy.shape == (k + extra, k + extra)

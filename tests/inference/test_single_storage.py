@@ -18,7 +18,7 @@ from bmcg.inference.state import Factors
 @pytest.mark.parametrize("biased", [False, True])
 def test_single_storage_changes_sums_in_the_seventh_digit_alone(family, biased):
     rng = np.random.default_rng(0)
-    X = sp.csr_array(sp.random_array((40, 30), density=0.5, rng=rng))
+    X = sp.csr_array(sp.random_array((40, 30), density=0.5, random_state=rng))
     side = SparseRows(
         X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, NumbaBackend(1)
     )

@@ -54,8 +54,18 @@ def test_an_exact_bound_is_judged_by_its_last_sweep(engine, family):
 def test_an_estimated_bound_has_components_added_last(engine, over, rank, monkeypatch):
     """It looks flat before it is; an exact one does not."""
     monkeypatch.setattr(variational, "surplus", lambda state, *rest: np.zeros(3, dtype=bool))
-    monkeypatch.setattr(variational, "grow", lambda state, rank, seed: SimpleNamespace(rank=rank))
+    monkeypatch.setattr(
+        variational, "grow", lambda state, rank, seed, *rest: SimpleNamespace(rank=rank)
+    )
     made = loop(engine, noisy(0.0))
     made.may_grow, state = True, SimpleNamespace(rank=3)
     found = made._reshape(state, None, None, 20, over) or state
     assert found.rank == rank
+
+
+def test_a_fit_does_not_end_before_its_local_term_has_begun():
+    made = loop("dense", noisy(0.0))
+    made.lines, made.swept = object(), SimpleNamespace(local=None)
+    assert not made._is_over(0.001)
+    made.swept = SimpleNamespace(local=SimpleNamespace(is_estimated=False))
+    assert made._is_over(0.001)

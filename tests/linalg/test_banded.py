@@ -116,3 +116,12 @@ def test_long_chains_are_banded_unless_blocks_or_another_engine_are_asked_for(
 ):
     L, backend = graph_precision(chain_graph(n), 0.1), NumbaBackend(1)
     assert choose_engine(name, L, family, 4, backend, 0).name == chosen
+
+
+def test_the_widest_band_is_one_and_a_wider_one_is_none():
+    for width, there in ((WIDEST, True), (WIDEST + 1, False)):
+        n = 4 * width
+        ones = [np.ones(n - lag) for lag in range(1, width + 1)]
+        A = sp.diags_array(ones, offsets=range(1, width + 1), shape=(n, n))
+        found = find_bands(graph_precision(sp.csr_array(A + A.T), 0.1))
+        assert (found is not None) is there

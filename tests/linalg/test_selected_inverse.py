@@ -175,6 +175,14 @@ def test_indefinite_precisions_name_the_node() -> None:
         )
 
 
+def test_a_precision_of_nothing_is_not_positive_definite() -> None:
+    A = GRAPHS["no edges"]
+    D = np.ones((A.shape[0], 3))
+    D[2, 1] = -A.diagonal()[2]
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite at node 2"):
+        engine.inverse_columns(analysed(A), A.data, D, np.ones(3), everywhere(A))
+
+
 @pytest.mark.parametrize(
     ("D", "lam", "size", "match"),
     [

@@ -79,3 +79,24 @@ def test_unsymmetric_or_inconsistent_patterns_are_refused() -> None:
         analyse(upper.indptr, upper.indices)
     with pytest.raises(ValueError, match="square"):
         analyse(np.array([0, 1]), np.array([3]))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_merged_columns_store_few_zeros(name: str) -> None:
+    A = GRAPHS[name]
+    symbolic = analyse(A.indptr, A.indices)
+    fronts, counts = symbolic.fronts, symbolic.column_counts
+    for s in range(len(fronts.first) - 1):
+        width = fronts.first[s + 1] - fronts.first[s]
+        height = fronts.row_ptr[s + 1] - fronts.row_ptr[s]
+        entries = width * height - width * (width - 1) // 2
+        zeros = entries - counts[fronts.first[s] : fronts.first[s + 1]].sum()
+        most = 0.15 if width <= 8 else 0.1 if width <= 32 else 0.05
+        assert 0 <= zeros <= most * entries
+
+
+@pytest.mark.parametrize("n", [2, 5, 12, 40, 90])
+def test_a_complete_graph_is_one_front(n: int) -> None:
+    symbolic = analysed(sp.csr_array(np.ones((n, n)) + n * np.eye(n)))
+    assert len(symbolic.fronts.children) == 1
+    assert symbolic.nnz_factor == n * (n + 1) // 2

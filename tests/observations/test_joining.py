@@ -225,3 +225,9 @@ def test_nodes_of_a_wide_graph_that_the_data_lacks_are_counted():
 def test_graphs_that_do_not_match_are_named(graph, message):
     with pytest.raises((ValueError, KeyError), match=message):
         as_adjacency(graph, N, LABELS, "col_graph")
+
+
+def test_a_count_of_lines_is_no_label_even_where_it_holds_them_all():
+    # Labels 1, 2, ... are in the index 0, 1, 2, ..., each one line too late.
+    with pytest.raises(ValueError, match=r"not clear where .* pass \(table, key\)"):
+        join_table(TABLE[["year"]], COUNTED, N, "F", None)

@@ -22,3 +22,11 @@ def test_a_sample_never_hides_a_value_far_out(far, monkeypatch):
 
 def test_few_values_are_all_looked_at():
     assert not surely_none(np.arange(100.0))
+
+
+def test_as_many_as_are_sampled_are_a_sample(monkeypatch):
+    monkeypatch.setattr(outliers, "MANY", 1000)
+    monkeypatch.setattr(outliers, "SAMPLED", 200)
+    x = np.random.default_rng(0).normal(size=1000)
+    assert surely_none(x)
+    assert not surely_none(x[1:])

@@ -24,6 +24,9 @@ from bmcg.graphs import chain_graph, knn_graph
 from bmcg.metrics import coverage, rmse
 from bmcg.report import Entries, find, render
 
+# What is tested is how files are read and written, and what is said; not what is learned.
+pytestmark = pytest.mark.usefixtures("short_fits")
+
 M, N = 24, 18
 CHROMIUM = shutil.which("chromium")
 

@@ -94,6 +94,8 @@ class Backend:
     """The operations. Ω_i are the entries of row i of a `SparseRows`, n rows of n_other columns."""
 
     name = "reference"
+    # Whether its arrays are all in the memory of this process.
+    on_host = True
 
     # Arrays, wherever the back end keeps them. Those it makes are its own; functions of NumPy take
     # them and leave them there, and `host` brings one back.

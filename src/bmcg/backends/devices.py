@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..memory import Work
 from .base import Backend
 from .numba.backend import open_backend
-from .work import Work
 
 __all__ = ["Work", "check_device", "chosen", "grouping_on", "open_device"]
 

@@ -30,6 +30,8 @@ def read_exposure(path: Path | None, side: str, labels: Labels | None, dialect: 
         raise UserError(
             f"{option}: {path} has {len(names)} columns ({listed(names)}), expected {wanted}"
         )
+    if len(set(names)) < len(names):
+        raise UserError(f"{option}: {path} has more than one column {names[0]!r}; rename one")
     if labels is None:
         return read_table(path, (), dialect=dialect).column(0).to_pylist()
     key = labels.name if labels.name in names else names[0]

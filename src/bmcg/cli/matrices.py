@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..observations.checking import check_places
+
 # Bytes that a file may unpack to, whatever its size.
 LARGEST = 1 << 33
 # Numbers of a line of coordinates, by the kind of the weights.
@@ -31,8 +33,7 @@ def read_npz(path: Path) -> Any:
     if need > LARGEST:
         raise ValueError(f"it unpacks to {need / 2**30:.3g} GiB, more than {LARGEST >> 30} GiB")
     A = sp.load_npz(path)
-    if A.format in ("csr", "csc", "bsr"):
-        A.check_format(full_check=True)
+    check_places(A, "what it holds")
     return sp.coo_array(A)
 
 

@@ -21,7 +21,7 @@ INTERRUPTED = 130  # 128 + SIGINT, what shells expect of an interrupted program
 # The machine's to say, whoever finds out: files, memory, packages.
 OF_THE_MACHINE = (OSError, MemoryError, ImportError)
 # What the library raises about input. Python and NumPy raise the same for defects.
-OF_THE_INPUT = (ValueError, KeyError, TypeError, NotImplementedError)
+OF_THE_INPUT = (ValueError, KeyError, TypeError, NotImplementedError, FloatingPointError)
 # Standard input where a table is read, standard output where one is written.
 STANDARD = Path("-")
 PACKAGE = __name__.partition(".")[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..base import MatrixCompleter
 from ..files.loading import load_model
 from ..observations.frames import wide_frame
@@ -72,6 +73,9 @@ def predict(model_path: Path, pairs: Pairs, output: Path, spread: Spread, force:
     # Text to text, cells that are none of our business come back as they were.
     text = table_kind(output, output=True, dialect=pairs.dialect) != ".parquet"
     table = read_table(pairs.path, tuple(present if text else [row, col]), dialect=pairs.dialect)
+    memory.require(
+        memory.pairs(len(table), text), f"predicting {len(table)} pairs", "split the table of pairs"
+    )
     rows, cols = (
         label_names(table, name, pairs.path).like(known).values
         for name, known in ((row, model.row_labels_), (col, model.col_labels_))
@@ -100,6 +104,11 @@ def write_whole(
 ) -> None:
     """Write the matrix of a model as a wide table; the limit is in GiB."""
     model.frame_backend_ = None
+    memory.require(
+        memory.matrix(*model.shape_, True),
+        f"the complete {model.shape_[0]} x {model.shape_[1]} matrix as a table",
+        "predict the entries you need",
+    )
     try:
         matrix = model.complete(memory_limit=int(memory_limit * 2**30))
     except MemoryError as error:

@@ -17,7 +17,7 @@ from ..observations.frames import numeric
 from ..observations.labels import Labels
 from .names import Names, label_names, like_known, title
 from .outcome import UserError, one_line
-from .tables import PLAIN, Dialect, column_names, read_table, require_columns
+from .tables import PLAIN, Dialect, column_names, read_table, require_columns, shown
 
 BACKEND = "pyarrow"
 
@@ -222,9 +222,10 @@ def check_long(form: DataForm) -> None:
         present = column_names(path, form.dialect)
         for option in ("row", "col") if form.counts else ("row", "col", "value"):
             if getattr(form, option) is None:
+                clicks = "; lines that are clicks have none: fit --implicit"
                 raise UserError(
                     f"pass --{option} NAME, a column of {path} ("
-                    f"{', '.join(present)}), or --wide for a matrix"
+                    f"{shown(present)}), or --wide for a matrix{clicks * (option == 'value')}"
                 )
         row, col = cast(tuple[str, str], (form.row, form.col))
         valued = {} if form.value is None else {"--value": form.value}
@@ -286,6 +287,8 @@ def _wide_cells(form: DataForm) -> Cells:
             raise UserError(f"{form.path}: row labels must be distinct, {twice!r} appears twice")
         rows = found.values  # in the order of the table, which a graph may follow
         table = table.drop_columns([form.row])
+    if table.num_columns == 0:
+        raise UserError(f"{form.path}: there are row labels and no column beside them")
     if len(set(table.column_names)) < table.num_columns:
         raise UserError(f"{form.path}: columns must have distinct names")
     matrix = np.column_stack([_numbers(table, name, form.path) for name in table.column_names])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from .. import memory
 from ..observations.labels import Labels
 from ..serving import ServingModel
 from ..serving.anyone import known_places
@@ -18,7 +19,7 @@ from ..serving.ranking import Recommendations
 from .names import as_whole_numbers, label_column, of_one_kind, title
 from .outcome import UserError, check_inputs, done, say
 from .predict_work import load
-from .tables import Dialect, check_table_output, column_names, read_table, write_table
+from .tables import Dialect, check_table_output, column_names, read_table, shown, write_table
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ def recommend_rows(
         wanted["candidates"] = _known(model, chosen, 1, lists)
     if lists.exclude is not None:
         wanted = _without(model, lists, wanted, dialect)
+    lines = (model.shape_[0] if rows is None else len(rows)) * min(wanted["n"], model.shape_[1])
+    memory.require(
+        memory.lists(lines), f"{lines} lines of recommendations", "ask for fewer rows at a time"
+    )
     found = model.recommend(rows, **wanted)
     names_of = title(model.row_labels_, "row"), title(model.col_labels_, "column")
     if output is None:
@@ -113,7 +118,7 @@ def _without(
     if not pairs and len(present) > 1 and col not in present:
         raise UserError(
             f"--exclude {path}: expected columns {row!r} and {col!r}, or {col!r} alone; its "
-            f"columns are {', '.join(present)}"
+            f"columns are {shown(present)}"
         )
     if not pairs:
         out = labels_of(path, known[1], "column", dialect)

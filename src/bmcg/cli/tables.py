@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as parquet
 
+from .. import memory
 from ..files.storage import write_atomically
 from .outcome import STANDARD, UserError, check_input, check_output, short, wrote
 
@@ -21,6 +22,9 @@ PARQUET = (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".zst")
 # What Arrow raises of broken files; names of columns that are not UTF-8 are found by Python.
 UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
+# Bytes that tell how long lines are, and how much longer a compressed table may be.
+GLANCE = 1 << 16
+EXPANDED = 4.0
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
@@ -84,6 +88,8 @@ def check_table_output(
         check_output(path, force, inputs)
 
 
+# Columns that a message names, and letters that they may have.
+COLUMNS, LETTERS = 30, 600
 # Standard input is read once, though its header is asked for first.
 _piped: tuple[Any, bytes] | None = None
 
@@ -120,6 +126,11 @@ def read_table(
     """
     kind = table_kind(path, dialect=dialect)
     try:
+        memory.require(
+            memory.table(*_extent(path, kind)),
+            f"reading {path}",
+            "leave out lines, or take a machine with more",
+        )
         if kind == ".parquet":
             table = parquet.read_table(_source(path))
             # Arrow takes places in a dictionary at their word.
@@ -132,7 +143,24 @@ def read_table(
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(labels, pa.string())),
         )
     except UNREADABLE as error:
-        raise UserError(f"cannot read {path} as a {kind[1:]} table: {short(error)}") from None
+        raise UserError(f"cannot read {path} as a {kind[1:]} table: {_why(error)}") from None
+
+
+def _extent(path: Path, kind: str) -> tuple[float, float]:
+    """Bytes of a table as text and its lines, by its size and its first lines."""
+    if path == STANDARD:
+        return 0.0, 0.0
+    if kind == ".parquet":
+        found = parquet.read_metadata(path)
+        return float(8 * found.num_rows * found.num_columns), float(found.num_rows)
+    packed = path.suffix.lower() in COMPRESSED
+    size = float(path.stat().st_size) * (EXPANDED if packed else 1.0)
+    with pa.input_stream(str(path), compression="detect") as stream:
+        if not packed:
+            # The first lines of a sorted table are its shortest.
+            stream.seek(int(size) // 2)
+        some = stream.read(GLANCE)
+    return size, size * some.count(b"\n") / max(len(some), 1)
 
 
 def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
@@ -145,7 +173,20 @@ def column_names(path: Path, dialect: Dialect = PLAIN) -> list[str]:
         with csv.open_csv(_source(path), parse_options=options) as reader:
             return list(reader.schema.names)
     except UNREADABLE as error:
-        raise UserError(f"cannot read {path} as a {kind[1:]} table: {short(error)}") from None
+        raise UserError(f"cannot read {path} as a {kind[1:]} table: {_why(error)}") from None
+
+
+def shown(names: list[str]) -> str:
+    """The columns of a table for a message, as far as there is room."""
+    text = ", ".join(names[:COLUMNS])
+    more = f" and {len(names) - COLUMNS} more" if len(names) > COLUMNS else ""
+    return (text if len(text) <= LETTERS else f"{text[:LETTERS]} ...") + more
+
+
+def _why(error: Exception) -> str:
+    """What Arrow says of a table, and what it leaves out."""
+    long = "cannot infer number of columns" in str(error) or "straddling" in str(error)
+    return short(error) + ("; of lines over 1 MiB, make a Parquet table" if long else "")
 
 
 def require_columns(path: Path, names: list[str], wanted: dict[str, str]) -> None:
@@ -153,7 +194,7 @@ def require_columns(path: Path, names: list[str], wanted: dict[str, str]) -> Non
     for option, name in wanted.items():
         if name not in names:
             raise UserError(
-                f"{path} has no column {name!r} ({option}); its columns are {', '.join(names)}"
+                f"{path} has no column {name!r} ({option}); its columns are {shown(names)}"
                 f"{_other_delimiter(names)}"
             )
         if names.count(name) > 1:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..checks import check_choice, is_auto
 from ..observations import Observations
+from .values import refuse
 
 MISSING = ("unknown", "weak-zero")
 
@@ -46,11 +45,5 @@ def check_missing(model: Any, observations: Observations) -> None:
             f'value_range={model.value_range!r} does not go with missing="weak-zero", whose '
             'entries only order a list; leave it at "auto"'
         )
-    x = observations.values
-    if (x <= 0.0).any():
-        at = int(np.argmax(x <= 0.0))
-        row, col = int(observations.row_indices[at]), int(observations.col_indices[at])
-        raise ValueError(
-            f'values hold {x[at]:g} in row {row}, column {col} (counted from 0): missing="weak-'
-            'zero" takes counts, or ones, of what was seen; leave out what was not'
-        )
+    why = 'missing="weak-zero" takes counts, or ones, of what was seen; leave out what was not'
+    refuse(observations, observations.values <= 0.0, why)

@@ -20,6 +20,8 @@ NOISES = ("shared", "rows", "cols")
 # More levels than this are no levels; so many that follow each other evenly are proposed as such.
 MOST_LEVELS = 100
 FEW_LEVELS = 12
+# In half steps: how far a level may lie off, as tenths do that are no binary fractions.
+LEVEL_TOLERANCE = 1e-4
 
 
 def check_likelihood(likelihood: Any, noise: Any, value_range: Any) -> None:
@@ -132,10 +134,35 @@ def _ordinal(observations: Observations) -> str:
             f"{levels[0]:g} and {levels[1]:g}; more than {MOST_LEVELS} are no levels: use "
             '"gaussian"'
         )
+    step = level_step(levels)
+    _refuse(
+        observations,
+        ~_on_steps(observations.values, levels[0], step),
+        "ordinal",
+        f"has levels from {levels[0]:g} in steps of {step:g}, or halves of them: if it is a level, "
+        'write levels as 1, 2, 3 and so on, in their order; "gaussian" is for numbers',
+    )
     return " ".join(("ordinal", *(repr(float(level)) for level in levels)))
 
 
+def level_step(levels: Array) -> float:
+    """The distance that most neighbouring levels have; the least of those that are as frequent."""
+    gaps = [float(f"{gap:.6g}") for gap in np.diff(levels)]
+    return max(sorted(set(gaps)), key=gaps.count)
+
+
+def _on_steps(x: Array, low: float, step: float) -> NDArray[np.bool_]:
+    """Which values lie whole or half steps above the lowest one."""
+    halves = 2.0 * (x - low) / step
+    return np.abs(halves - np.round(halves)) < LEVEL_TOLERANCE
+
+
 def _refuse(observations: Observations, wrong: NDArray[np.bool_], name: str, way: str) -> None:
+    refuse(observations, wrong, f'likelihood="{name}" {way}')
+
+
+def refuse(observations: Observations, wrong: NDArray[np.bool_], why: str) -> None:
+    """Raise where some values are wrong; the first of them is named, with its place."""
     if not wrong.any():
         return
     at = int(wrong.argmax())
@@ -147,8 +174,7 @@ def _refuse(observations: Observations, wrong: NDArray[np.bool_], name: str, way
         label = index[at] if labels is None else labels.values[index[at]]
         place.append(f"{word} {label!s}")
     raise ValueError(
-        f"{observations.values[at]:g} in {', '.join(place)} ({int(wrong.sum())} such values): "
-        f'likelihood="{name}" {way}'
+        f"{observations.values[at]:g} in {', '.join(place)} ({int(wrong.sum())} such values): {why}"
     )
 
 

@@ -196,7 +196,7 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[P
         return replace(place, answers=header.get("answers")), seed
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise CheckpointError(
-            f"{path} is not a complete checkpoint ({type(error).__name__}: {error}); "
+            f"{path} is not a complete checkpoint ({type(error).__name__}: {str(error)[:300]}); "
             f"{CHECKPOINT.broken}"
         ) from None
 
@@ -204,7 +204,7 @@ def read_checkpoint(path: str | os.PathLike[str], identity: Identity) -> tuple[P
 def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]:
     """Why a checkpoint does not belong to a fit, one reason each."""
     if header.get("bmcg") != _version():
-        yield f"bmcg {header.get('bmcg')} wrote it, this is {_version()}"
+        yield f"bmcg {str(header.get('bmcg'))[:60]} wrote it, this is {_version()}"
     for part, words in (
         ("data", "it is of other data"),
         ("rows", "its row graph or row features are others"),
@@ -216,7 +216,7 @@ def _differences(header: Mapping[str, Any], identity: Identity) -> Iterable[str]
     stored = found if isinstance(found, dict) else {}
     for name, value in identity.settings.items():
         if stored.get(name) != value:
-            yield f"it was made with {name}={stored.get(name)!r}, not {value!r}"
+            yield f"it was made with {name}={repr(stored.get(name))[:60]}, not {value!r}"
 
 
 def identify(

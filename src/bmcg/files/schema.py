@@ -17,23 +17,24 @@ from ..backends.packed import packed_diagonal
 Arrays = Mapping[str, NDArray[Any]]
 
 # By name: the kind of its numbers, and its axes. Letters are lengths that agree throughout the
-# file; m and n are those of the matrix, p of a packed triangle of K. Finite where the kind is "F".
+# file; m and n are those of the matrix, p of a packed triangle of K. Finite where the kind is "F",
+# and where it is "B" small enough for products of several: the fit has one unit.
 _SIDE = {
-    "mean": ("F", "{n},K"),
-    "cov": ("F", "{n},C"),
+    "mean": ("B", "{n},K"),
+    "cov": ("B", "{n},C"),
     "energy": ("f", "K,K"),
     "log_det": ("f", "1"),
-    "data_precision": ("F", "*,*"),
-    "lam": ("F", "K"),
+    "data_precision": ("B", "*,*"),
+    "lam": ("B", "K"),
     "constant": ("i", "1"),
     "indptr": ("i", "{n}+1"),
     "indices": ("i", "{s}P"),
-    "prior": ("F", "{s}P"),
-    "diagonal": ("F", "{n}"),
+    "prior": ("B", "{s}P"),
+    "diagonal": ("B", "{n}"),
     "heads": ("i", "{s}E"),
     "tails": ("i", "{s}E"),
-    "weights": ("F", "{s}E"),
-    "ridge": ("F", "1"),
+    "weights": ("B", "{s}E"),
+    "ridge": ("B", "1"),
     "features_data": ("F", "{s}D"),
     "features_indices": ("i", "{s}D"),
     "features_indptr": ("i", "{n}+1"),
@@ -46,15 +47,15 @@ _SIDE = {
     "draws": ("F", "S,{n},K"),
 }
 _WHOLE = {
-    "lam_shape": ("F", "k"),
-    "lam_rate": ("F", "k"),
-    "tau": ("F", "2"),
+    "lam_shape": ("B", "k"),
+    "lam_rate": ("B", "k"),
+    "tau": ("B", "2"),
     "scale": ("f", "*"),
     "family": ("u", "*"),
     "likelihood": ("u", "*"),
-    "draws_rows": ("F", "S,m,W"),
-    "draws_cols": ("F", "S,n,W"),
-    "draws_tau": ("F", "S"),
+    "draws_rows": ("B", "S,m,W"),
+    "draws_cols": ("B", "S,n,W"),
+    "draws_tau": ("B", "S"),
     "own_row_exposure": ("F", "m"),
     "own_col_exposure": ("F", "n"),
     "draws_own_row_exposure": ("F", "S,m"),
@@ -117,7 +118,9 @@ CHECKPOINT_ARRAYS = {
 # Libraries whose frames are read and handed back, by their import names.
 FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask", "ibis", "duckdb")
 ROUNDING = 1e-6
-_KINDS = {"b": "b", "f": "f", "F": "f", "i": "iu", "u": "u"}
+# Of numbers in the unit of the fit, and of units: values are below a hundredth of it.
+BOUND, FARTHEST = 1e60, 1e102
+_KINDS = {"b": "b", "f": "f", "F": "f", "B": "f", "i": "iu", "u": "u"}
 
 
 def check_model(arrays: Arrays, header: Mapping[str, Any]) -> None:
@@ -183,9 +186,11 @@ def _check_array(
             need = known.setdefault(letter, length - int(more or 0)) + int(more or 0)
         if length != need:
             raise ValueError(f"{name} has shape {array.shape}, which does not fit the rest")
-    # One sum is enough: infinity and NaN survive it.
-    if kind == "F" and array.size and not np.isfinite(np.add.reduce(array, axis=None)):
-        raise ValueError(f"{name} is not finite")
+    if kind in "FB" and array.size:
+        # Two passes without a copy: NaN survives them.
+        most = max(abs(float(array.min())), abs(float(array.max())))
+        if not most <= (BOUND if kind == "B" else np.finfo(np.float64).max):
+            raise ValueError(f"{name} holds {most:g}")
 
 
 def _check_places(arrays: Arrays, known: dict[str, int]) -> None:
@@ -214,6 +219,9 @@ def _check_spread(arrays: Arrays, known: dict[str, int]) -> None:
     scale, K = arrays["scale"], known["K"]
     if len(scale) < 4 or not scale[0] > 0:
         raise ValueError("scale must be positive")
+    # Between them stand the limits of values, which may be infinite.
+    if not (np.abs(np.delete(scale, (2, 3))) <= FARTHEST).all():
+        raise ValueError(f"scale holds more than {FARTHEST:g}")
     for name in ("lam_shape", "lam_rate", "tau", "draws_tau", "unit_scale"):
         if name in arrays and not (arrays[name] > 0).all():
             raise ValueError(f"{name} must be positive")
@@ -228,7 +236,12 @@ def _check_spread(arrays: Arrays, known: dict[str, int]) -> None:
             # Of columns that are constant, rounding may leave a little less than nothing.
             if array.size and array.min() < -ROUNDING * np.abs(array).max():
                 raise ValueError(f"{side}_{part} must not be negative")
-        k = K - (arrays[f"{side}_constant"][0] >= 0)
+        constant = int(arrays[f"{side}_constant"][0])
+        free = np.delete(arrays[f"{side}_lam"], constant if 0 <= constant < K else [])
+        # A solve divides by them.
+        if not (free > 0).all():
+            raise ValueError(f"{side}_lam must be positive")
+        k = K - (constant >= 0)
         found = arrays[f"{side}_data_precision"].shape
         if found != (0, 0) and found != (n, k if diagonal else k * (k + 1) // 2):
             raise ValueError(f"{side}_data_precision has shape {found}")

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from .. import memory
+
 
 class ModelFileError(ValueError):
     """A file that is not a model of this package, or not one this version can read."""
@@ -40,6 +42,8 @@ class Kind(NamedTuple):
     foreign: str
 
 
+# A model has dozens of arrays; a stranger's file may claim millions.
+MOST_ARRAYS = 10_000
 MODEL = Kind(
     "bmcg-model",
     1,
@@ -160,11 +164,19 @@ def read_tensors(
         raise kind.error(f"{name} is a folder, not a {kind.word} file")
     if not name.is_file():
         raise FileNotFoundError(f"no {kind.word} file at {name}")
+    memory.require(
+        memory.model(float(name.stat().st_size)),
+        f"reading {name}",
+        "take a machine with more, or a model of fewer components or draws",
+    )
     try:
         with safe_open(name, framework="numpy") as file:
             metadata = file.metadata() or {}
             _check_format(name, metadata, kind)
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            names = list(file.keys())
+            if len(names) > MOST_ARRAYS:
+                raise ValueError(f"it claims {len(names)} arrays")
+            arrays = {key: file.get_tensor(key) for key in names}
         # Files of earlier versions have no sum.
         if metadata.get("sum", None) not in (None, _checksum(arrays, metadata["header"])):
             raise ValueError("its contents were changed after they were written")

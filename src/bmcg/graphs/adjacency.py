@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..caller import user_level
-from ..observations.entries import check_places
+from ..observations.checking import check_places
 from ..observations.frames import eager, is_frame, numeric
 from ..observations.joining import holds, match
 from ..observations.labels import Labels, as_label_array

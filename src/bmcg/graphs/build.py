@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..observations.entries import LARGEST
+from ..observations.checking import LARGEST
 from .nearest import nearest_points
 
 

@@ -67,7 +67,9 @@ def time_graph(
     n, steps = len(order), np.arange(1, min(len(order) - 1, (n_neighbors + 1) // 2) + 1)
     first = np.concatenate([np.arange(n - d) for d in steps] or [np.empty(0, dtype=np.int64)])
     i, j = order[first], order[first + np.repeat(steps, n - steps)]
-    apart = t.passed[j] - t.passed[i]
+    # What is too far apart for a number has no weight.
+    with np.errstate(over="ignore"):
+        apart = t.passed[j] - t.passed[i]
     for name in _several(period):
         links = _one_period_apart(t.clock, _period(name, t.is_date), reach)
         if len(links[0]) == 0:
@@ -76,7 +78,6 @@ def time_graph(
                 "leave it out, or pass a longer scale"
             )
         i, j, apart = (np.concatenate(parts) for parts in zip((i, j, apart), links, strict=True))
-    # What is too far apart for a number has no weight.
     with np.errstate(over="ignore"):
         weights = np.exp(-np.square(apart / reach))
     return symmetric_graph(n, i, j, weights)
@@ -116,8 +117,12 @@ def _nearest(t: Array, aims: Array) -> NDArray[np.intp]:
 
 
 def _default_scale(t: Array) -> float:
-    gaps = np.diff(np.sort(t))
-    return math.sqrt(3.0) * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 1.0
+    with np.errstate(over="ignore"):
+        gaps = np.diff(np.sort(t))
+    gaps = gaps[(gaps > 0) & np.isfinite(gaps)]
+    # Halves: the mean of two gaps may be a number where their sum is none.
+    middle = float(np.median(0.5 * gaps)) if len(gaps) else 0.0
+    return min(math.sqrt(3.0) * 2.0 * middle, float(np.finfo(np.float64).max)) or 1.0
 
 
 def _several(period: Any) -> list[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..base import MEMORY_LIMIT
 from ..estimators.scaling import Scale
 from ..files.storage import write_atomically
+from ..observations.checking import check_places
 from .denoising import denoise
 from .matrix import Filled, fill
 from .wide import write_wide
@@ -22,6 +23,8 @@ Missing = Literal["nan", "zero"]
 
 # Standard deviations of a sparse layer are sparse where they are fewer than this share.
 SPARSE = 0.3
+# Characters of what AnnData says of a broken file, which may be pages.
+MESSAGE = 300
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,16 @@ class AnnDataSource:
             data = anndata.read_h5ad(path)
         # What a broken file raises depends on where it is broken, and on versions.
         except Exception as error:
+            said = f"{type(error).__name__}: {error}"[:MESSAGE]
             raise ValueError(
-                f"{path} is no complete AnnData file ({type(error).__name__}: {error}); write it "
-                "again with AnnData.write_h5ad"
+                f"{path} is no complete AnnData file ({said}); write it again with "
+                "AnnData.write_h5ad"
             ) from None
-        values = layer_values(data, layer, missing)
-        _check_free(data, key)
+        try:
+            values = layer_values(data, layer, missing)
+            _check_free(data, key)
+        except (KeyError, ValueError, MemoryError) as error:
+            raise type(error)(f"{path}: {error.args[0]}") from None
         names = [
             np.array(index.astype(str), dtype=object) for index in (data.obs_names, data.var_names)
         ]
@@ -181,6 +188,14 @@ def layer_values(data: Any, layer: str | None, missing: Missing) -> Array:
             f"the filled layer of shape {found.shape} needs {need / 2**30:.3g} GiB, over the "
             f"limit of {MEMORY_LIMIT / 2**30:.3g} GiB: select variables first"
         )
+    kind = getattr(getattr(found, "dtype", None), "kind", "O")
+    if kind not in "fiub" or len(found.shape) != 2:
+        raise ValueError(
+            f"{'X' if layer is None else f'layer {layer!r}'} is no matrix of real numbers; name "
+            "a layer that is"
+        )
+    if sp.issparse(found):
+        check_places(found, "X" if layer is None else f"layer {layer!r}")
     values = np.array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
     if missing == "zero":
         values[values == 0] = np.nan

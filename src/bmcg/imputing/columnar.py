@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
+from .. import memory
 from ..files.storage import write_atomically
 from .matrix import Filled
 from .numerals import Numerals
@@ -50,6 +51,9 @@ class ParquetSource:
         """Read a file and find its columns of numbers."""
         numerals = numerals or Numerals()
         try:
+            found = parquet.read_metadata(path)
+            count = float(found.num_rows * found.num_columns)
+            memory.require(memory.cells(8 * count, count), f"filling {path}", "leave out columns")
             table = parquet.read_table(path)
             table.validate(full=True)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -28,7 +28,14 @@ INFO = {
 
 # Probabilities are written in units of 1/UNITS.
 UNITS = 10_000
+# Digits of a position that 64 bits hold.
+_DIGITS = 18
 _DECIMALS = [f"{unit / UNITS:.4g}" for unit in range(UNITS + 1)]
+
+
+def base_pairs(text: str) -> int | None:
+    """A position as a number, None where it is no whole one."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .genotypes import (
     Bools,
     FilledGenotypes,
     Genotypes,
+    base_pairs,
     distinct_names,
     sample_names,
 )
@@ -83,12 +84,12 @@ class PlinkSource:
     @property
     def places(self) -> list[Place] | None:
         """Where the sites lie; None where a position is not a whole number."""
-        if not all(site[3].isdecimal() for site in self.sites):
-            return None
-        return [
-            Place(chromosome, int(bp), second, first, _centimorgans(cm))
+        found = [
+            Place(chromosome, at, second, first, _centimorgans(cm))
             for chromosome, _, cm, bp, first, second in self.sites
+            if (at := base_pairs(bp)) is not None
         ]
+        return found if len(found) == len(self.sites) else None
 
     @classmethod
     def open(cls, path: Path) -> PlinkSource:

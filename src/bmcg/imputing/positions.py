@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from .genotypes import Array
 from .linkage import Along
+from .vcf_lines import plain_lines
 from .vcf_reading import VcfReader
 
 # Centimorgans a million base pairs where no map tells.
@@ -71,22 +71,20 @@ def read_map(path: Path) -> dict[str, tuple[Array, Array]]:
     PLINK's four columns without a header (chromosome, name, centimorgans, base pairs), or a
     header with names such as Chromosome, Position(bp), Rate(cM/Mb) and Map(cM).
     """
-    packed = path.read_bytes()[:2] == b"\x1f\x8b"
-    text = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
-    lines = [line.split() for line in text.decode().splitlines() if line.strip()]
+    texts = (line.decode("utf-8", "replace") for line in plain_lines(path))
+    lines = [line.split() for line in texts if line.strip()]
     if not lines:
         raise ValueError(f"{path} is empty: a genetic map has a line for each of its positions")
     at, start = _columns(path, lines[0])
     found: dict[str, list[tuple[float, float]]] = {}
     for number, line in enumerate(lines[start:], start=start + 1):
-        try:
-            chromosome, bp, cm = (line[i] for i in at)
-            found.setdefault(bare(chromosome), []).append((float(bp), float(cm)))
-        except (IndexError, ValueError):
+        place = [_number(line[i]) if i < len(line) else np.nan for i in at[1:]]
+        if not np.isfinite(place).all() or at[0] >= len(line):
             raise ValueError(
-                f"{path}: line {number} ({' '.join(line[:6])}) has no position in base pairs and "
-                "centimorgans"
-            ) from None
+                f"{path}: line {number} ({' '.join(line[:6])[:80]}) has no position in base pairs "
+                "and centimorgans"
+            )
+        found.setdefault(bare(line[at[0]]), []).append((place[0], place[1]))
     out = {}
     for name, pairs in found.items():
         bp_, cm_ = np.array(sorted(pairs)).T
@@ -107,9 +105,9 @@ def _columns(path: Path, first: list[str]) -> tuple[tuple[int, int, int], int]:
     rates = [i for i, word in enumerate(words) if "cm/mb" in word]
     if named[2] in rates:
         named[2] = next((i for i, word in enumerate(words) if "cm" in word and i not in rates), -1)
-    if all(i >= 0 for i in named) and not any(_is_number(word) for word in first):
+    if all(i >= 0 for i in named) and np.isnan([_number(word) for word in first]).all():
         return (named[0], named[1], named[2]), 1
-    if len(first) == _MAP_FIELDS and _is_number(first[2]) and _is_number(first[3]):
+    if len(first) == _MAP_FIELDS and not np.isnan([_number(word) for word in first[2:]]).any():
         return (0, 3, 2), 0
     raise ValueError(
         f"{path} is not a genetic map: expected PLINK's columns (chromosome, name, centimorgans, "
@@ -117,12 +115,12 @@ def _columns(path: Path, first: list[str]) -> tuple[tuple[int, int, int], int]:
     )
 
 
-def _is_number(word: str) -> bool:
+def _number(word: str) -> float:
+    """NaN where a word is no number."""
     try:
-        float(word)
+        return float(word)
     except ValueError:
-        return False
-    return True
+        return np.nan
 
 
 def _interpolated(at: NDArray[np.int64], bp: Array, cm: Array) -> Array:
@@ -156,8 +154,10 @@ def read_panel(path: Path, places: list[Place], samples: list[str]) -> PanelMatc
         )
     sides = (genotypes.first[:, usable], genotypes.second[:, usable])
     alleles = np.stack(sides, axis=2).reshape(len(sides[0]), -1)
-    rows = {(bare(s.chromosome), int(s.position), *s.alleles): i
-            for i, s in enumerate(reader.sites)}  # fmt: skip
+    nowhere = next((site.name for site in reader.sites if site.bp is None), None)
+    if nowhere is not None:
+        raise ValueError(f"{path}: {nowhere[:80]} has no position that is a whole number")
+    rows = {(bare(s.chromosome), s.bp, *s.alleles): i for i, s in enumerate(reader.sites)}
     there = {key[:2] for key in rows}
     found = np.full((len(places), alleles.shape[1]), -1, dtype=np.int8)
     swapped = other = matched = 0

@@ -11,10 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from .. import memory
 from .cells import Index, find_cells
 from .numerals import Column, Numerals
 
 Array = NDArray[np.float64]
+
+# Bytes that tell how many cells there are.
+GLANCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,9 @@ class TextTable:
             raise ValueError(f"{path} is not a complete compressed file: {error}") from None
         if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise ValueError(f"{path} is written in UTF-16: save it as UTF-8")
+        count = text[:GLANCE].count(delimiter.encode()) / max(len(text[:GLANCE]), 1) * len(text)
+        need = memory.cells(len(text), count, text.count(2 * delimiter.encode()))
+        memory.require(need, f"filling {path}", "leave out columns")
         starts, ends, counts = find_cells(text, delimiter)
         if len(counts) == 0:
             raise ValueError(f"{path} is empty: expected a line of titles and lines of values")

@@ -180,9 +180,8 @@ class VcfSource:
 
 
 def _places(sites: list[Site]) -> list[Place] | None:
-    if not all(site.position.isdecimal() for site in sites):
-        return None
-    return [Place(s.chromosome, int(s.position), *s.alleles) for s in sites]
+    found = [Place(s.chromosome, s.bp, *s.alleles) for s in sites if s.bp is not None]
+    return found if len(found) == len(sites) else None
 
 
 def _added(keys: list[bytes], name: bytes) -> int:

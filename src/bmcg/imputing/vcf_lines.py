@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,18 @@ def lines_of(path: Path) -> Iterator[bytes]:
     What a file is, its first bytes say: a compressed file may be called .vcf, and a plain one
     .vcf.gz.
     """
+    plain = plain_lines(path)
+    first = next(plain, b"")
+    yield from _bcf_lines(path) if first.startswith(BCF_MAGIC) else chain((first,), plain)
+
+
+def plain_lines(path: Path) -> Iterator[bytes]:
+    """Lines of a text file, compressed or not, without line ends."""
     with open(path, "rb") as file:
         packed = file.read(2) == GZIP_MAGIC
     opened: Any = gzip.open if packed else open
     try:
         with opened(path, "rb") as file:
-            if file.read(3) == BCF_MAGIC:
-                yield from _bcf_lines(path)
-                return
-            file.seek(0)
             for line in file:
                 yield line.rstrip(b"\r\n")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .genotypes import FIELDS, Bools, Genotypes, sample_names
+from .genotypes import FIELDS, Bools, Genotypes, base_pairs, sample_names
 from .haplotypes import samples_to_split
 from .vcf_calls import CallReader, Codes
 from .vcf_lines import lines_of
@@ -34,6 +34,11 @@ class Site:
     def name(self) -> str:
         """By place and alleles."""
         return ":".join((self.chromosome, self.position, *self.alleles))
+
+    @property
+    def bp(self) -> int | None:
+        """The position, None where it is no whole number of base pairs."""
+        return base_pairs(self.position)
 
 
 class VcfReader:

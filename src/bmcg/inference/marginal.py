@@ -30,6 +30,7 @@ from ..observations import Observations
 from .covariance import Blocks, Diagonal
 from .finishing import finished
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
+from .room import check_room
 from .side import Side
 from .state import Factors, Gamma, State
 from .strengths import learn_strengths
@@ -89,6 +90,7 @@ def run_marginal(
         ]
         if start is not None and start.strengths is not None:
             sides = [side.at(own) for side, own in zip(sides, start.strengths, strict=True)]
+        check_room((sides[0], sides[1]), "row", settings.rank)
         V = first_columns(observations, settings.rank, settings.seed)
         if start is not None:
             old = start.state.cols.rows

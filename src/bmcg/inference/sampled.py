@@ -21,6 +21,7 @@ from .draws import Draws
 from .finishing import finished
 from .fit import Fit, Progress, Settings, SideInput, Start
 from .place import ChainPlace
+from .room import check_room
 from .sampling import Point, Sides
 from .side import Prior, Strengths
 from .state import Factors, Gamma, State
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 # Numbers of the draws that are turned at once.
-BATCH = 1 << 25
+BATCH = 1 << 23
 # Most chains of a fit, and the sweeps that each of them has after its burn-in at the least. A chain
 # stays near the explanation it found first: where entries are few others predict as well, and the
 # mean over several is better than any. Where they are many there is one.
@@ -145,12 +146,15 @@ class _Chains:
 
     def run(self, start: State | None, resume: ChainPlace | None) -> Fit:
         settings = self.settings
+        kept, plain = min(settings.draws, settings.max_sweeps), settings.prior.likelihood.is_plain
+        size = settings.rank + bool(settings.bias)
+        check_room(self.sides, "sampled", size, draws=kept, plain=plain)
         if resume is not None:
             self.trace, self.steps = list(resume.trace), list(resume.steps)
         chains = self.n_chains
         plan = Plan(
             -(-settings.max_sweeps // chains),
-            min(settings.draws, settings.max_sweeps),
+            kept,
             settings.burn_in,
             settings.learn,
         )

@@ -222,6 +222,9 @@ class Questions:
             rank = min(2 * rank or 1, self.settings.rank)
             if not self._components(rank, DEAR):
                 break
+        if self.choice.settings.rank > first and "graphs" in self.asked:
+            # A graph that few components made nothing of may show with many.
+            self._ask_graphs()
         if self.choice.form != self._least():
             if self.choice.settings.rank == first:
                 self._ask_fewer()
@@ -244,12 +247,12 @@ class Questions:
         return self._offer("components", words, rule, rank=rank)
 
     def _ask_graphs(self) -> None:
-        """Whether the graphs of a side help: as given or, where all are joined, their nearest.
+        """Whether graphs that are not used help: as given or, where all are joined, their nearest.
 
         Graphs that are all that is known of a row without entries stay unless they harm.
         """
         for which, side in enumerate(self.judge.sides):
-            if not side.stack.names:
+            if not side.stack.names or self.choice.form.graphs[which] is not None:
                 continue
             name = f"the graphs of the {SIDES[which]}"
             rule = LESS if self._reaches_unseen(which) else MORE

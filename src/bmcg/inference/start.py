@@ -9,6 +9,7 @@ import numpy as np
 from ..likelihoods import Likelihood
 from .families import Family, posterior_of
 from .local import Ground, first_local
+from .room import check_room
 from .side import Side
 from .state import Factors, Gamma, State
 
@@ -63,8 +64,9 @@ def _random_factors(
     return Factors(side.backend.array(mean), cov, np.nan, np.eye(k))
 
 
-def grow(state: State, rank: int, seed: int) -> State:
+def grow(state: State, rank: int, seed: int, sides: tuple[Side, Side], family: Family) -> State:
     """Add components of noise, small against what is not yet explained."""
+    check_room(sides, family, rank + state.biased, before=state.rank + state.biased)
     extra = rank - state.rank
     rng = np.random.default_rng([seed, rank])
     noise = 1.0 / float(np.sqrt(state.tau.mean))

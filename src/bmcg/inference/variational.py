@@ -21,6 +21,7 @@ from .families import posterior_of
 from .finishing import finished
 from .fit import Fit, Progress, Settings, SideInput, Start
 from .pruning import drop, surplus
+from .room import check_room
 from .side import Side
 from .snapshot import Snapshot
 from .start import grow, initial_state, with_local, with_noise
@@ -97,6 +98,8 @@ def run(
         if strengths is not None:
             sides = [side.at(own) for side, own in zip(sides, strengths, strict=True)]
         loop = _Loop(sides[0], sides[1], settings, offset, scale, callback, keep)
+        rank = min(settings.rank, settings.first_rank) if start is None else start.state.rank
+        check_room((sides[0], sides[1]), settings.family, rank + bool(settings.bias))
         nodes = [side.prior.n_nodes for side in sides]
         return loop.run(None if start is None else with_nodes(start.state, *nodes), resume)
 
@@ -183,14 +186,12 @@ class _Loop:
 
     def run(self, start: State | None = None, resume: Snapshot | None = None) -> Fit:
         settings = self.settings
-        given: State | None
-        self.is_fresh = start is None
+        given = start if resume is None else resume.state
+        self.is_fresh = self.may_grow = start is None
         if resume is not None:
             self.trace, self.ranks = list(resume.trace), list(resume.ranks)
-            given, self.may_grow, self.snapshot = resume.state, resume.may_grow, resume
+            self.may_grow, self.snapshot = resume.may_grow, resume
             self.momentum = resume.momentum.moved(self.rows.backend.array)
-        else:
-            given, self.may_grow = start, start is None
         state = self._first_state() if given is None else moved(given, self.rows.backend.array)
         converged = interrupted = False
         try:
@@ -209,8 +210,7 @@ class _Loop:
 
     def _fit(self, converged: bool = False, interrupted: bool = False) -> Fit:
         assert self.swept is not None
-        snapshot = None if converged else self.snapshot
-        if snapshot is not None:
+        if (snapshot := None if converged else self.snapshot) is not None:
             snapshot = replace(snapshot, state=moved(snapshot.state, host))
         return Fit(
             moved(self.swept, host),
@@ -268,7 +268,7 @@ class _Loop:
         return state, over
 
     def _sweep(self, state: State, number: int) -> tuple[State, FactorUpdate, FactorUpdate, float]:
-        """A sweep from beyond the state or, where the bound would fall, from the state itself."""
+        """A sweep from beyond the state or, where the bound would fall, from the state."""
         prior, waits = self.settings.prior, self._waits(number)
         if number == WAIT and self._waits(number - 1):
             # What the first steps needed care for says nothing of the later ones.
@@ -386,9 +386,8 @@ class _Loop:
     ) -> State | None:
         """The state with components dropped or added, or None where neither is due.
 
-        A bound that goes up and down by itself looks flat long before it is. There, components
-        are added where the fit would else be over: each of them costs draws in every sweep, and
-        those that are not needed take long to go.
+        A bound that goes up and down by itself looks flat long before it is. There, components are
+        added where the fit would else be over: they cost draws, and take long to go.
         """
         settings = self.settings
         dead = surplus(state, self.rows, self.cols, settings.prior, U, V)
@@ -396,5 +395,6 @@ class _Loop:
             self.may_grow = False
             return drop(state, dead, settings.prior, self.rows, V)
         if self.may_grow and state.rank < settings.rank and (over or not self.is_estimated):
-            return grow(state, min(2 * state.rank, settings.rank), number)
+            rank, sides = min(2 * state.rank, settings.rank), (self.rows, self.cols)
+            return grow(state, rank, number, sides, settings.family)
         return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import memory
 from ..backends import open_backend
 from ..estimators import BMCG
 from ..graphs import chain_graph
@@ -104,6 +105,11 @@ def inpaint(
         raise ValueError("no pixel is known: there is nothing to fill the picture from")
     if not np.isfinite(values[:, seen]).all():
         raise ValueError("picture must be finite where it is known")
+    memory.require(
+        memory.picture(float(values.size)),
+        f"a picture of {seen.shape[1]} x {seen.shape[0]} pixels",
+        "fill it in parts, or make it smaller",
+    )
     values = np.where(seen, values, 0.0)
     parameters = PARAMETERS | more | {"random_state": random_state, "n_jobs": n_jobs}
     with interrupts_heard():

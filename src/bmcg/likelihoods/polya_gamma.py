@@ -17,8 +17,9 @@ from ..backends.base import Random
 
 Array = NDArray[np.float64]
 
-# Terms of the sum that are drawn; the rest is one Gamma with the rest's mean and variance.
-TERMS = 8
+# Terms of the sum that are drawn; the rest, three hundredths of a per cent of the variance at ψ = 0
+# and some four per cent at ψ = 12, is one Gamma with the rest's mean and variance.
+TERMS = 4
 # Below this, series: the closed forms lose their digits.
 SMALL = 1e-2
 
@@ -67,12 +68,10 @@ def draw(b: Array, c: Array, rng: Random) -> Array:
 def _moments(b: Array, c: Array) -> tuple[Array, Array]:
     """Mean and variance of PG(b, c), of one exponential."""
     safe = np.maximum(c, 0.1)
-    tail = np.exp(-safe)
-    half = (1.0 - tail) / (1.0 + tail)
-    # tanh(c/2), and sech²(c/2) = 1 − tanh², without the loss of digits.
-    sech = 4.0 * tail / (1.0 + tail) ** 2
+    half = np.tanh(0.5 * safe)
     middle = half / (2.0 * safe)
-    spread = (2.0 * half - safe * sech) / (4.0 * safe**3)
+    # sech²(c/2) = 1 − tanh²: digits are lost only where it is nothing beside the other term.
+    spread = (2.0 * half - safe * (1.0 - half * half)) / (4.0 * safe * safe * safe)
     small = c < 0.1
     if bool(small.any()):
         near = np.minimum(c, 0.1) ** 2

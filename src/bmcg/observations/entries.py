@@ -10,15 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from .checking import check_places, check_size, finite, whole_positions, whole_shape
 from .frames import LongTable, WideTable, is_frame, numeric
 from .grouping import group, members, pointers, transpose
 from .labels import Labels, as_label_array
 from .view import View
 
 Aggregate = Literal["error", "mean", "sum", "first", "last"]
-
-# Squares of larger values, and sums of them, do not fit into a float.
-LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,8 @@ class Observations:
         if duplicates not in get_args(Aggregate):
             choices = ", ".join(map(repr, get_args(Aggregate)))
             raise ValueError(f"duplicates={duplicates!r}: choose one of {choices}")
-        x = _finite(values, "values")
-        r, c = _positions(rows, "rows"), _positions(cols, "cols")
+        x = finite(values, "values")
+        r, c = whole_positions(rows, "rows"), whole_positions(cols, "cols")
         if not len(r) == len(c) == len(x):
             raise ValueError(
                 "rows, cols and values must have the same length, got "
@@ -133,9 +131,9 @@ class Observations:
             )
         if len(x) == 0:
             raise ValueError("values: there are no observations, nothing can be learned")
-        _check_size(r, c, x)
+        check_size(r, c, x)
         names = _labels(row_labels, "row"), _labels(col_labels, "column")
-        size = _shape(shape, r, c, names)
+        size = whole_shape(shape, r, c, names)
         by_row = _merge(_by_row(r, c, x, size), duplicates, names)
         return cls(size, by_row, View(*transpose(*by_row, size[1])), *names)
 
@@ -213,87 +211,15 @@ def group_entries(
     """Triples grouped by row and checked, of some of the rows or all; repeated ones merged."""
     if len(values) == 0:
         return View(np.zeros(shape[0] + 1, np.int64), cols, values)
-    x = _finite(values, "values")
-    _check_size(rows, cols, x)
+    x = finite(values, "values")
+    check_size(rows, cols, x)
     return _merge(_by_row(rows, cols, x, shape), duplicates, names)
-
-
-def _finite(values: Any, argument: str) -> NDArray[np.float64]:
-    array = np.ascontiguousarray(numeric(values, argument).ravel())
-    good = np.isfinite(array)
-    if not good.all():
-        at = int(good.argmin())
-        raise ValueError(
-            f"{argument} must be finite, but entry {at} is {array[at]} "
-            f"({len(array) - int(good.sum())} such entries); leave missing entries out"
-        )
-    return array
-
-
-def _check_size(r: NDArray[np.int32], c: NDArray[np.int32], x: NDArray[np.float64]) -> None:
-    at = int(np.abs(x).argmax())
-    if abs(x[at]) > LARGEST:
-        raise ValueError(
-            f"values hold {x[at]:g} in row {r[at]}, column {c[at]} (counted from 0): more than "
-            f"{LARGEST:g} cannot be squared; leave the entry out where it marks a missing value, "
-            "or change the unit"
-        )
-
-
-def _positions(positions: ArrayLike, argument: str) -> NDArray[np.int32]:
-    array = np.asarray(positions).ravel()
-    if array.size == 0:
-        return array.astype(np.int32)
-    whole = array.dtype.kind in "iu" or (
-        array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.floor(array)).all()
-    )
-    if not whole:
-        raise ValueError(
-            f"{argument} must hold whole numbers (positions), got {array.dtype}; "
-            "for labels use Observations.from_frame"
-        )
-    low, high = array.min(), array.max()
-    if low < 0:
-        raise ValueError(f"{argument} must not be negative, got {low}")
-    if high >= np.iinfo(np.int32).max:
-        raise ValueError(f"{argument} holds position {high}: a side may hold at most 2**31 - 1")
-    return array.astype(np.int32, copy=False)
 
 
 def _labels(labels: ArrayLike | Labels | None, side: str) -> Labels | None:
     if labels is None or isinstance(labels, Labels):
         return labels
     return Labels(as_label_array(labels), side)
-
-
-def _shape(
-    shape: tuple[int, int] | None,
-    rows: NDArray[np.int32],
-    cols: NDArray[np.int32],
-    names: tuple[Labels | None, Labels | None],
-) -> tuple[int, int]:
-    least = (int(rows.max()) + 1, int(cols.max()) + 1)
-    if shape is None:
-        size = [low if lab is None else len(lab) for low, lab in zip(least, names, strict=True)]
-    else:
-        try:
-            size = [int(side) for side in shape]
-        except (TypeError, ValueError, OverflowError):
-            size = []
-        if len(size) != 2 or size != list(shape):
-            raise ValueError(f"shape={shape!r}: pass two whole numbers, rows and columns")
-    for axis, word in enumerate(("rows", "cols")):
-        lab = names[axis]
-        if lab is not None and len(lab) != size[axis]:
-            raise ValueError(f"{len(lab)} {lab.side} labels for {size[axis]} {word}")
-        if size[axis] < least[axis]:
-            raise ValueError(
-                f"{word} holds position {least[axis] - 1}, outside a matrix of {tuple(size)}; "
-                "positions count from 0"
-            )
-    if max(size) > np.iinfo(np.int32).max:
-        raise ValueError(f"shape={tuple(size)}: a side may hold at most 2**31 - 1 positions")
-    return size[0], size[1]
 
 
 def _by_row(
@@ -341,15 +267,6 @@ def _aggregate(x: NDArray[np.float64], starts: NDArray[np.intp], how: str) -> ND
         return x[stops - 1]
     total = np.add.reduceat(x, starts)
     return total if how == "sum" else total / (stops - starts)
-
-
-def check_places(X: Any, argument: str) -> None:
-    """Raise where a sparse matrix has entries outside of it: compiled code would follow them."""
-    if X.format in ("csr", "csc", "bsr"):
-        try:
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"{argument} is not a whole sparse matrix: {error}") from None
 
 
 def _from_sparse(X: Any) -> Observations:

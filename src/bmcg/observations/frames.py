@@ -15,6 +15,8 @@ from .long import ADVICE, refuse_long
 # Words for one and zero.
 PAIRS = (("yes", "no"), ("true", "false"))
 WORDS = {word: word in ("yes", "true") for pair in PAIRS for word in pair}
+# So few different words may be levels.
+FEW_WORDS = 20
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,28 @@ def numeric(values: Any, argument: str) -> NDArray[np.float64]:
             return found
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{argument} must hold numbers only: {error}") from None
+        raise ValueError(f"{argument} must hold numbers only: {_why(values, error)}") from None
+
+
+def _why(values: Any, error: Exception) -> str:
+    """The first word that is no number, and the way out where words look like levels."""
+    words = [x for x in np.asarray(values, dtype=object).flat if isinstance(x, str)]
+    pair = next((p for p in PAIRS if words and words[0].strip().lower() in p), ())
+    wrong = [x for x in words if x.strip().lower() not in pair and not _is_number(x)]
+    if not wrong or len(set(wrong)) > FEW_WORDS:
+        return str(error)
+    return (
+        f"{wrong[0]!r} is none. Words for one and zero are yes and no, or true and false; "
+        "write ordered levels as numbers, in their order"
+    )
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _yes_or_no(array: NDArray[Any]) -> NDArray[np.float64] | None:

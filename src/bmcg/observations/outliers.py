@@ -17,7 +17,7 @@ FAR_OF_CONSTANT = 1e4
 FEWEST = 8
 SHARE = 0.1
 # Of so many values, so many are looked at first.
-MANY = 1 << 21
+MANY = 1 << 18
 SAMPLED = 1 << 17
 
 

@@ -31,7 +31,7 @@ class View(NamedTuple):
 
         Of parts that begin with group `first` it is the sum over the parts, modulo 2⁶⁴.
         """
-        total = np.uint64(0)
+        total = 0
         for start in range(0, len(self.values), HASHED):
             here = slice(start, start + HASHED)
             entries = np.arange(start, min(start + HASHED, len(self.values)))
@@ -39,8 +39,8 @@ class View(NamedTuple):
             place = (at + (first - 1)).astype(np.uint64) << np.uint64(32)
             bits = np.ascontiguousarray(self.values[here] + 0.0).view(np.uint64)
             mixed = _mixed(_mixed(place | self.indices[here].astype(np.uint64)) ^ bits)
-            total += np.add.reduce(mixed)
-        return int(total)
+            total += int(np.add.reduce(mixed))
+        return total % 2**64
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

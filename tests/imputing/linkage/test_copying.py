@@ -11,6 +11,7 @@ from bmcg.imputing.genotype_fill import fill_genotypes
 from bmcg.imputing.genotypes import Genotypes
 from bmcg.imputing.linkage import Along, Copied, fill_along
 from bmcg.imputing.linkage.chances import Trust, frequencies, of_pairs
+from bmcg.imputing.linkage.copying import _windows
 from bmcg.imputing.linkage.kernels import copied, phase
 from bmcg.imputing.linkage.strands import Strands
 
@@ -170,3 +171,16 @@ def test_trust_learns_that_copies_are_too_sure():
 def test_pairs_of_equal_haplotypes_are_hardy_weinberg():
     p = np.array([0.1, 0.7])
     np.testing.assert_allclose(of_pairs(p, p), frequencies(p, 2))
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 100), (7, 90), (5, 14), (3, 34), (0, 1)])
+def test_windows_cover_each_site_once_and_see_half_a_window_around(start, stop):
+    sites, wanted = 20, []
+    for a, first, last, b in _windows(slice(start, stop), sites):
+        wanted += range(first, last)
+        assert a == max(start, first - 10)
+        assert b == min(stop, last + 10)
+        # The rest is no window of its own where it is less than half of one.
+        assert last - first <= 29
+        assert last == stop or last - first == 20
+    assert wanted == list(range(start, stop))

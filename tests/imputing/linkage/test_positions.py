@@ -72,6 +72,20 @@ def test_a_panel_is_matched_by_position_and_alleles(panel):
         read_panel(path, places[1:], [])
 
 
+@pytest.mark.parametrize("unphased", [0, 2])
+def test_samples_of_a_panel_without_phase_are_counted_and_left_out(tmp_path, unphased):
+    calls = [["0|1", "1|1", "0|0", "1|0"], ["1|1", "0|1", "1|0", "0|0"]]
+    calls = [[c.replace("|", "/") if j < unphased else c for j, c in enumerate(x)] for x in calls]
+    path = write_vcf(tmp_path / "panel.vcf", calls, samples=["a", "b", "c", "d"])
+    places = [Place("22", bp, "A", "G") for bp in (1000, 1010)]
+    found = read_panel(path, places, ["d"])
+    assert found.alleles.shape == (2, 2 * (3 - unphased))
+    assert found.notes[1:] == [
+        "panel: 1 samples of the panel are in the cohort too, and left out of it",
+        *[f"panel: {unphased} samples of the panel are not phased and left out"] * (unphased > 0),
+    ]
+
+
 def test_the_command_fills_from_a_panel_and_changes_nothing_else(tmp_path, panel):
     path, H = panel
     gone = hidden((60, 10), 0.3)

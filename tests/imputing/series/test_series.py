@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg.imputing.series import fill_series
-from bmcg.imputing.series.days import find_days
+from bmcg.imputing.series.days import LEAST_DAYS, LEAST_STEPS, find_days
 from bmcg.imputing.series.outages import (
     ALL_OUT,
     all_out,
@@ -240,3 +240,23 @@ def test_a_way_whose_fit_breaks_down_is_left_out_and_named(monkeypatch):
     assert blend.names == ("lines",)
     assert np.isfinite(filled.mean).all()
     assert (filled.std > 0).all()
+
+
+@pytest.mark.parametrize("factor", [1e-6, 3.0, 1e6])
+def test_widths_have_no_unit_but_that_of_the_scores(factor):
+    rng = np.random.default_rng(0)
+    scores, kind = rng.standard_normal(300), rng.integers(0, 4, 300)
+    plain, scaled = widths_of(scores, kind), widths_of(factor * scores, kind)
+    assert plain.keys() == scaled.keys()
+    for own, width in plain.items():
+        assert scaled[own] == pytest.approx(factor * width, rel=1e-9)
+    # Bell curves are what bands are made for.
+    assert all(0.7 < width < 1.4 for width in plain.values())
+
+
+def test_as_few_days_and_times_as_allowed_are_days():
+    days = np.datetime64("2024-03-01", "s") + np.arange(LEAST_DAYS) * 24 * HOUR
+    times = (days[:, None] + np.arange(LEAST_STEPS) * 24 // LEAST_STEPS * HOUR).ravel()
+    found = find_days(times)
+    assert (found.n_days, found.n_steps) == (LEAST_DAYS, LEAST_STEPS)
+    assert find_days(times[:-1]) is None

@@ -39,6 +39,7 @@ class DistributedBackend(Backend):
     """
 
     name = "distributed"
+    on_host = False
 
     def __init__(self, inner: Backend, group: Group) -> None:
         self.here, self.group = inner, group

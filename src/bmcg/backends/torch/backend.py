@@ -46,6 +46,7 @@ class TorchBackend(Backend):
     """
 
     name = "torch"
+    on_host = False
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from ..work import GIB, Work
+from ...memory import GIB, Work
 from .entries import SEGMENT, STREAMED
 
 # Bytes of a number, and of an entry: its position and its value, in both orders.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-GIB = float(2**30)
-
 
 class Work(NamedTuple):
     """A fit by its shapes.
@@ -20,6 +18,8 @@ class Work(NamedTuple):
         Edges of graphs and entries of features, both sides together.
     moments : bool
         Whether the likelihood asks about single entries.
+    draws : int
+        That are kept.
     """
 
     rows: int
@@ -29,6 +29,7 @@ class Work(NamedTuple):
     kind: str
     nodes: int = 0
     moments: bool = False
+    draws: int = 0
 
     def share(self, size: int) -> Work:
         """Of one of so many processes, if rows and entries are shared alike."""

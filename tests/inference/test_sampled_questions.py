@@ -1,0 +1,72 @@
+"""The sequence of questions of a sampled model, answered by errors that are made up."""
+
+import numpy as np
+import pytest
+
+from bmcg.graphs import chain_graph
+from bmcg.graphs.precision import stack_graphs
+from bmcg.inference.fit import Settings, SideInput
+from bmcg.inference.folds import Fold
+from bmcg.inference.form import AS_GIVEN
+from bmcg.inference.left_out import Judge
+from bmcg.inference.sampled_questions import Questions
+from bmcg.inference.score import Score
+
+ASKED = ("components", "graphs")
+
+
+class Told(Judge):
+    """A judge who knows the error of every model."""
+
+    def score(self, form, settings, name):
+        # The same few entries, so that a gain has hardly a standard error.
+        losses = np.full(100, self.error(form.graphs, settings.rank) ** 2)
+        return Score(losses + 1e-9 * np.arange(100), False)
+
+
+@pytest.fixture
+def answer():
+    """What is chosen where errors are a function of the graphs used and of components."""
+
+    def choose(error, rank=64):
+        side = SideInput(stack_graphs([chain_graph(6)], 6, ["chain"]), None)
+        fold = Fold(None, None, None, np.arange(9.0))
+        unseen = np.zeros(6, dtype=bool)
+        judge = Told([fold], (side, side), None, None, (unseen, unseen), 100)
+        judge.error = error
+        settings = Settings(rank=rank, bias=True, draws=10)
+        return Questions(judge, settings, ASKED).answer()
+
+    return choose
+
+
+def test_a_graph_that_few_components_made_nothing_of_is_asked_about_again(answer):
+    def error(graphs, rank):
+        helps = graphs[0] is not None and rank >= 32
+        return (2.0 if rank < 16 else 1.0 - 0.01 * np.log2(rank / 16)) - 0.1 * helps
+
+    choice, verdicts = answer(error)
+    assert choice.settings.rank == 64
+    assert choice.form.graphs == (AS_GIVEN, None)
+    tried = [(v.tried, v.taken) for v in verdicts if v.question == "graphs"]
+    assert tried.count(("with the graphs of the rows", False)) == 1
+    assert tried.count(("with the graphs of the rows", True)) == 1
+
+
+def test_a_graph_is_asked_about_once_where_components_stay(answer):
+    def error(graphs, rank):
+        return 1.0 + 0.01 * abs(rank - 16)
+
+    choice, verdicts = answer(error)
+    assert (choice.settings.rank, choice.form.graphs) == (16, (None, None))
+    asked = [v.tried for v in verdicts if v.question == "graphs"]
+    assert sorted(asked) == ["with the graphs of the columns", "with the graphs of the rows"]
+
+
+def test_a_graph_that_held_few_components_back_goes_with_many(answer):
+    def error(graphs, rank):
+        used = graphs[1] is not None
+        return 1.0 - 0.005 * rank - (0.06 if used and rank <= 16 else 0.0) + 0.05 * used
+
+    choice, _ = answer(error)
+    assert (choice.settings.rank, choice.form.graphs) == (64, (None, None))
