@@ -28,7 +28,7 @@ test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 	    $$($(PYTHON) tests/oldest.py) && .venv-oldest/bin/python -m pip install --quiet --no-deps -e .
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest -n auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks examples

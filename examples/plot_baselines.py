@@ -19,7 +19,7 @@ from matplotlib.ticker import NullLocator
 from bmcg import BMCG, baselines, datasets
 from bmcg.metrics import rmse
 
-shares = (0.05, 0.1, 0.2, 0.4)
+shares = (0.05, 0.15, 0.4)
 methods = {
     "BMCG": BMCG(posterior="variational", tol=1e-4, random_state=0),
     "BMCG without graphs": BMCG(posterior="variational", tol=1e-4, random_state=0),

@@ -18,9 +18,9 @@ from bmcg.graphs import chain_graph
 from bmcg.inpainting import inpaint
 from bmcg.metrics import psnr
 
-picture = draw_scene(96)
+picture = draw_scene(64)
 known = np.random.default_rng(0).random(picture.shape) < 0.5
-known[40:44, 10:80] = known[15:85, 70:73] = False
+known[26:29, 7:53] = known[10:57, 46:48] = False
 
 # %%
 # The paper's way: the picture itself is the matrix, its rows and its columns are joined to their
@@ -29,7 +29,7 @@ known[40:44, 10:80] = known[15:85, 70:73] = False
 
 X = np.where(known, picture, np.nan)
 whole = BMCG(posterior="variational", value_range=(0, 255), tol=1e-4, random_state=0)
-whole.fit(X, row_graph=chain_graph(96), col_graph=chain_graph(96))
+whole.fit(X, row_graph=chain_graph(64), col_graph=chain_graph(64))
 
 # %%
 # ``inpaint`` (the command is ``bmcg inpaint``): overlapping patches are the rows of the matrix,

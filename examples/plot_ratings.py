@@ -17,7 +17,9 @@ import numpy as np
 from bmcg import BMCG, datasets
 from bmcg.metrics import rmse
 
-data = datasets.netflix_like(observed=0.1, within=0.5, between=0.02, seed=1)
+data = datasets.netflix_like(
+    observed=0.1, shape=(100, 120), n_groups=(10, 8), within=0.5, between=0.02, seed=1
+)
 
 # %%
 # ``value_range`` says that ratings end at 1 and 5.
