@@ -12,7 +12,7 @@ from bmcg.imputing.genotypes import Genotypes
 from bmcg.imputing.linkage import Along, Copied, fill_along
 from bmcg.imputing.linkage.chances import Trust, frequencies, of_pairs
 from bmcg.imputing.linkage.copying import _windows
-from bmcg.imputing.linkage.kernels import copied, phase
+from bmcg.imputing.linkage.kernels import backward, choice, copied, forward, options, phase
 from bmcg.imputing.linkage.strands import Strands
 
 from ..cohorts import haplotypes, hidden
@@ -55,16 +55,46 @@ def test_copied_alleles_are_those_of_all_paths_without_the_own_call(plain, monke
         assert out[s] == pytest.approx((top / bottom + 0.0005) / 1.001, rel=1e-4)
 
 
+def pair_weight(x, L, switch, error):
+    """Probability of the calls of two haplotypes, (2, w), over all paths of each."""
+    w, K = L.shape
+    paths = list(product(range(K), repeat=w))
+    return np.prod([sum(path_weight(p, x[h], L, switch, error) for p in paths) for h in (0, 1)])
+
+
+def test_a_heterozygote_is_turned_with_or_without_what_follows_by_its_probability():
+    L, switch, error = tiny(seed=5)
+    w, K = L.shape
+    x = np.array([[1, 0, 1, 0], [0, 1, 0, -1]], dtype=np.int8)
+    s, one = 2, 0
+    B, a = np.empty((2, w, K), np.float32), np.full((2, K), 1 / K, np.float32)
+    for h in (0, 1):
+        backward(x[h], L, switch, error, B[h])
+        for before in range(s):
+            forward(x[h, before], L, switch, error, before, a[h])
+    weights = np.empty(4)
+    options(x[0, s], x[1, s], a, L, B, one, error, s, weights)
+    brute = []
+    for crossed, turned in product((0, 1), repeat=2):
+        y = x.copy()
+        y[:, s] = x[::-1, s] if turned else x[:, s]
+        y[:, s + 1 :] = x[::-1, s + 1 :] if crossed else x[:, s + 1 :]
+        brute.append(pair_weight(y, L, switch, error))
+    np.testing.assert_allclose(weights / weights.sum(), brute / np.sum(brute), rtol=1e-4)
+
+
+def test_options_are_drawn_by_their_weights():
+    weights = np.array([1.0, 3.0, 0.0, 4.0])
+    assert [choice.py_func(weights, bar) for bar in (0.1, 0.2, 0.49, 0.51, 0.99)] == [0, 1, 1, 3, 3]
+    assert choice.py_func(weights, -1.0) == 3
+
+
 def test_the_phase_is_the_more_probable_of_the_two():
     L, switch, error = tiny(seed=3)
     w, K = L.shape
 
     def likelihood(x):
-        both = [
-            sum(path_weight(p, x[h], L, switch, error) for p in product(range(K), repeat=w))
-            for h in (0, 1)
-        ]
-        return both[0] * both[1]
+        return pair_weight(x, L, switch, error)
 
     x = np.array([[1, -1, 1, 0], [0, -1, 0, 0]], dtype=np.int8)
     other = np.array([[1, -1, 0, 0], [0, -1, 1, 0]], dtype=np.int8)
@@ -73,7 +103,7 @@ def test_the_phase_is_the_more_probable_of_the_two():
     best = max((x, other), key=likelihood)
     for start in (x, other):
         found = start.copy()
-        phase(found, free, L, switch, error, w, np.full(w, 0.5, np.float32), B, a)
+        phase(found, free, L, switch, error, w, np.full(w, -1.0, np.float32), B, a)
         assert likelihood(found) == pytest.approx(likelihood(best), rel=1e-4)
 
 

@@ -165,7 +165,7 @@ def _window(
     x, here = state.x[: 2 * n, a:b].copy(), np.ascontiguousarray(free[:, a:b])
     out = np.empty((2 * n, b - a), dtype=np.float32)
 
-    bars = np.full(here.shape, 0.5, dtype=np.float32)
+    bars = np.full(here.shape, -1.0, dtype=np.float32)
     if rng is not None:
         bars = rng.random(here.shape, dtype=np.float32)
 

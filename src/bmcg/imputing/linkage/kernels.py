@@ -60,18 +60,49 @@ def forward(x, L, switch, error, s, a):  # type: ignore[no-untyped-def]
 
 
 @fast
-def meet(a, x, L, B, error, s):  # type: ignore[no-untyped-def]
-    """Σ_k a(k) e_s(k) B_s(k)."""
-    c0, c1 = emission(x, error)
-    total = np.float32(0.0)
+def meet(a, L, B, s):  # type: ignore[no-untyped-def]
+    """Σ_k a(k) B_s(k) and Σ_k a(k) B_s(k) L_sk: of these, Σ_k a(k) e_s(k) B_s(k) for any call."""
+    without, with_ = np.float32(0.0), np.float32(0.0)
     for k in range(len(a)):
-        total += a[k] * (c0 + c1 * L[s, k]) * B[s, k]
-    return total
+        g = a[k] * B[s, k]
+        without += g
+        with_ += g * L[s, k]
+    return without, with_
+
+
+@inlined
+def choice(weights, bar):  # type: ignore[no-untyped-def]
+    """Which of some weights: the largest where `bar` is negative, else the one drawn by it."""
+    if bar < 0.0:
+        return np.argmax(weights)
+    left = bar * weights.sum()
+    for option in range(len(weights) - 1):
+        left -= weights[option]
+        if left < 0.0:
+            return option
+    return len(weights) - 1
+
+
+@fast
+def options(u, v, a, L, B, one, error, s, weights):  # type: ignore[no-untyped-def]
+    """Weights of a heterozygote's two turns with each order of what follows it, (4,).
+
+    Alleles (u, v) or (v, u) on the haplotypes with messages a, (2, K), followed by rows
+    (one, 1 − one) of B: as it is, alleles exchanged, what follows exchanged, both.
+    """
+    for crossed in range(2):
+        first, second = one ^ crossed, 1 - (one ^ crossed)
+        p0, p1 = meet(a[0], L, B[first], s)
+        q0, q1 = meet(a[1], L, B[second], s)
+        for turned in range(2):
+            c0, c1 = emission(v if turned else u, error)
+            d0, d1 = emission(u if turned else v, error)
+            weights[2 * crossed + turned] = (c0 * p0 + c1 * p1) * (d0 * q0 + d1 * q1)
 
 
 @fast
 def phase(x, free, L, switch, error, last, bar, B, a):  # type: ignore[no-untyped-def]
-    """Exchange what follows a free heterozygote where that is more probable; in place.
+    """Turn free heterozygotes, and exchange what follows them, as is probable; in place.
 
     Parameters
     ----------
@@ -83,7 +114,7 @@ def phase(x, free, L, switch, error, last, bar, B, a):  # type: ignore[no-untype
     last : int
         Whether the haplotypes are exchanged from this site on is returned.
     bar : ndarray of float32, shape (w,)
-        Probability from which on they are exchanged: a half, or an even draw.
+        Even draws, or negative for what is most probable.
     B : ndarray of float32, shape (2, w, K)
     a : ndarray of float32, shape (2, K)
 
@@ -98,16 +129,16 @@ def phase(x, free, L, switch, error, last, bar, B, a):  # type: ignore[no-untype
             a[h, k] = 1.0 / K
     one = 0
     at_last = False
+    weights = np.empty(4)
     for s in range(w):
-        two = 1 - one
+        u, v = x[one, s], x[1 - one, s]
         if free[s]:
-            keep = meet(a[0], x[one, s], L, B[one], error, s)
-            keep *= meet(a[1], x[two, s], L, B[two], error, s)
-            swap = meet(a[0], x[two, s], L, B[two], error, s)
-            swap *= meet(a[1], x[one, s], L, B[one], error, s)
-            if swap * (1.0 - bar[s]) > keep * bar[s]:
-                one, two = two, one
-        u, v = x[one, s], x[two, s]
+            options(u, v, a, L, B, one, error, s, weights)
+            found = choice(weights, bar[s])
+            if found % 2 == 1:
+                u, v = v, u
+            if found >= 2:
+                one = 1 - one
         x[0, s], x[1, s] = u, v
         if s < w - 1:
             forward(u, L, switch, error, s, a[0])
