@@ -17,7 +17,9 @@ Bool = NDArray[np.bool_]
 NOISE = 20.0
 SHARES = (0.1, 0.3, 0.5)
 DAMAGE = (*(f"{share:.0%} known" for share in SHARES),)
-DAMAGE = (*DAMAGE, *(f"{name}, noise" for name in DAMAGE), "scratches", "text")
+DAMAGE = (*DAMAGE, *(f"{name}, noise" for name in DAMAGE), "scratches", "text", "holes")
+# How many holes, and how wide.
+HOLES, SIDE = 3, 41
 
 
 def pictures() -> dict[str, Path]:
@@ -29,18 +31,30 @@ def pictures() -> dict[str, Path]:
 
 
 def case(name: str, damage: str) -> tuple[Array, Array, Bool]:
-    """The picture, what is seen of it, and where, shape (h, w) each."""
+    """The picture, as it would be seen whole, noise and all, and where it is, (h, w) each."""
     truth = np.asarray(Image.open(pictures()[name]).convert("L"), dtype=np.float64)
     if damage in ("scratches", "text"):
         make = {"scratches": scratches, "text": words}[damage]
         known = np.asarray(make((truth.shape[1], truth.shape[0]))) == 0
+    elif damage == "holes":
+        known = _with_holes(truth.shape, np.random.default_rng(0))
     else:
         known = np.random.default_rng(0).random(truth.shape) < float(damage.split("%")[0]) / 100
     seen = truth
     if damage.endswith("noise"):
         noisy = truth + NOISE * np.random.default_rng(1).normal(size=truth.shape)
         seen = np.clip(np.rint(noisy), 0, 255)
-    return truth, np.where(known, seen, 0.0), known
+    return truth, seen, known
+
+
+def _with_holes(shape: tuple[int, ...], rng: np.random.Generator) -> Bool:
+    """Known pixels: all but square holes that do not touch."""
+    known = np.ones(shape, dtype=bool)
+    while (~known).sum() < HOLES * SIDE**2:
+        top, left = (rng.integers(n - SIDE) for n in shape)
+        if known[max(top - 10, 0) : top + SIDE + 10, max(left - 10, 0) : left + SIDE + 10].all():
+            known[top : top + SIDE, left : left + SIDE] = False
+    return known
 
 
 def decibels(truth: Array, known: Bool, found: Array) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.reporting import machine, table
 
-from .cases import DAMAGE, NOISE
+from .cases import DAMAGE, NOISE, SIDE
 from .rivals import NAMES
 
 BEFORE = "before"
@@ -15,8 +15,10 @@ HEAD = f"""# Pictures
 Printed by `python -m benchmarks.pictures`: 256 × 256 test pictures, some of their pixels missing,
 "noise" of {NOISE:.0f} grey levels on what is known. Decibels are PSNR over the missing pixels
 against the clean picture; seconds are of the processor, one thread; "held" is the share of missing
-pixels within bands of 90 %. Others as their packages have them by default (OpenCV: a radius of 3).
-"before" is bmcg at 6b21f487: a surface alike in all directions, patches and lines.
+pixels, as they would have been seen with the same noise, within bands of 90 %.
+Others as their packages have them by default (OpenCV: a radius of 3).
+"before" is bmcg at 6b21f487: a surface alike in all directions, patches and lines. Three holes of
+{SIDE} × {SIDE} pixels are wider than what any of them can know about: there the bands count.
 
 """
 

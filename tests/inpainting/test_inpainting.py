@@ -10,14 +10,8 @@ from bmcg.backends import NumbaBackend
 from bmcg.inpainting import inpaint
 from bmcg.inpainting.field import Stiffness, smooth_field
 from bmcg.inpainting.gaps import hold_out
-from bmcg.inpainting.patches import (
-    COVER_WITH,
-    apply_patches,
-    covering_grid,
-    kinds_of,
-    learn_kinds,
-    patch_grid,
-)
+from bmcg.inpainting.grids import COVER_WITH, covering_grid, patch_grid
+from bmcg.inpainting.patches import learn, most_probable
 from bmcg.metrics import psnr
 
 from ..cli.conftest import call, refused
@@ -43,79 +37,75 @@ def file(tmp_path):
 
 
 def test_patches_cover_every_pixel_and_hold_their_own():
-    shape = (2, 19, 23)
-    grid = patch_grid(shape, 3)
-    at = grid.pixels(slice(None))
-    assert set(at.ravel().tolist()) == set(range(2 * 19 * 23))
-    number = np.arange(2 * 19 * 23).reshape(shape)
-    c, y, x = np.unravel_index(at[5], shape)
-    np.testing.assert_array_equal(np.sort(at[5]), np.sort(number[c, y, x]))
+    shape = (19, 23)
+    at = patch_grid(shape, 3).pixels(slice(None))
+    assert set(at.ravel().tolist()) == set(range(19 * 23))
+    y, x = np.unravel_index(at[5], shape)
+    assert len(set(at[5].tolist())) == 64
     assert np.ptp(y) == np.ptp(x) == 7
 
 
-SETTINGS = {"posterior": "row", "bias": True, "max_sweeps": 25, "random_state": 0, "n_jobs": 1}
-
-
 def test_patches_that_are_fully_known_are_reproduced():
-    picture = textured()
-    everything, pool = np.ones(picture.size, dtype=bool), NumbaBackend(1)
-    shape = (1, *picture.shape)
-    models = learn_kinds(picture.ravel(), everything, shape, picture, SETTINGS)
-    grid = covering_grid(shape, everything)
-    kind = kinds_of(models, grid, picture.ravel(), everything, picture.shape[1], pool)
-    mean, variance = apply_patches(models, kind, grid, picture.ravel(), everything, pool)
-    assert np.sqrt(np.mean((mean - picture.ravel()) ** 2)) < 2.0
+    picture = textured()[None]
+    everything, pool = np.ones(picture.shape[1:], dtype=bool), NumbaBackend(1)
+    texture, _ = learn(picture, everything, picture, 0.0, 0, pool)
+    mean, variance = texture.fill(picture, everything, ~everything, picture, pool)
+    assert np.sqrt(np.mean((mean - picture) ** 2)) < 2.0
     assert (variance > 0).all()
 
 
-def test_patches_of_two_textures_are_told_apart():
+def two_textures():
     y, x = np.mgrid[:64, :128]
-    left = x < 64
-    picture = 100 + 40 * np.where(left, np.sin(x / 2.0), np.sin(y / 2.0))
-    known = np.random.default_rng(0).random(picture.shape) < 0.5
-    values, shape, pool = picture.ravel(), (1, 64, 128), NumbaBackend(1)
-    models = learn_kinds(values, known.ravel(), shape, picture, SETTINGS)
-    assert len(models) > 1
-    grid = patch_grid(shape, 4)
-    kind = kinds_of(models, grid, values, known.ravel(), 128, pool)
-    column = grid.corners % 128
+    picture = 100 + 40 * np.where(x < 64, np.sin(x / 2.0), np.sin(y / 2.0))
+    return picture, np.random.default_rng(0).random(picture.shape) < 0.5
+
+
+def test_patches_of_two_textures_are_told_apart():
+    picture, known = two_textures()
+    values, pool = picture[None], NumbaBackend(1)
+    texture, guess = learn(values, known, values, 0.0, 0, pool)
+    assert len(texture.ranks) > 1
+    at = patch_grid((64, 128), 4).pixels(slice(None))
+    x = np.where(known, picture - texture.level[0], 0.0).ravel()[at]
+    filled = (guess - texture.level[0]).ravel()[at]
+    kind = most_probable(texture.gaussians, x[None], known.ravel()[at], filled[None], 2, pool)
+    column = at[:, 0] % 128
     a, b = set(kind[column < 48].tolist()), set(kind[column > 72].tolist())
     assert not a & b
 
 
+def test_few_kinds_asked_are_nearly_as_good_as_all():
+    picture, known = two_textures()
+    pool = NumbaBackend(1)
+    texture, guess = learn(picture[None], known, picture[None], 0.0, 0, pool)
+    at = patch_grid((64, 128), 3).pixels(slice(None))
+    x = np.where(known, picture - texture.level[0], 0.0).ravel()[at][None]
+    filled = (guess - texture.level[0]).ravel()[at][None]
+    seen = known.ravel()[at]
+    few, every = (
+        most_probable(texture.gaussians, x, seen, filled, count, pool) for count in (2, 99)
+    )
+    assert np.mean(few == every) > 0.9
+
+
 def test_large_pictures_are_covered_by_patches_further_apart():
     small, large = (
-        covering_grid((1, side, side), np.zeros(side * side, dtype=bool)) for side in (64, 1024)
+        covering_grid((side, side), np.ones((side, side), dtype=bool)) for side in (64, 1024)
     )
-    assert len(small.corners) == 57 * 57
+    assert 57 * 57 / 3 < len(small.corners) < 57 * 57 / 2
     assert len(large.corners) <= COVER_WITH
     at = large.pixels(slice(None))
     assert np.bincount(at.ravel(), minlength=large.size).min() > 0
 
 
-def test_patches_lie_close_only_where_pixels_are_missing():
-    known = np.ones((64, 64), dtype=bool)
-    known[20, 30] = False
-    grid = covering_grid((1, 64, 64), known.ravel())
+def test_patches_lie_close_only_where_pixels_are_wanted():
+    wanted = np.zeros((64, 64), dtype=bool)
+    wanted[20, 30] = True
+    grid = covering_grid((64, 64), wanted)
     top, left = np.divmod(grid.corners, 64)
     holds = (top <= 20) & (top > 12) & (left <= 30) & (left > 22)
-    assert holds.sum() == 64
+    assert 21 <= holds.sum() <= 25
     assert ((top[~holds] % 4 == 0) & (left[~holds] % 4 == 0)).all()
-
-
-def test_kinds_asked_of_neighbours_are_nearly_those_asked_of_all_models():
-    y, x = np.mgrid[:64, :128]
-    picture = 100 + 40 * np.where(x < 64, np.sin(x / 2.0), np.sin(y / 2.0))
-    known = np.random.default_rng(0).random(picture.shape) < 0.5
-    values, seen, pool = picture.ravel(), known.ravel(), NumbaBackend(1)
-    models = learn_kinds(values, seen, (1, 64, 128), picture, SETTINGS)
-    grid = patch_grid((1, 64, 128), 1)
-    kind = kinds_of(models, grid, values, seen, 128, pool)
-    view = grid.view(values, seen, np.arange(len(grid.corners)))
-    of_all = np.argmax([model.fitted_.evidence(view, pool) for model in models], axis=0)
-    even = (grid.corners // 128 % 2 == 0) & (grid.corners % 128 % 2 == 0)
-    assert (kind[even] == of_all[even]).all()
-    assert np.mean(kind == of_all) > 0.9
 
 
 def test_kept_back_pixels_do_not_follow_a_mask_of_the_same_seed():
@@ -265,13 +255,8 @@ def test_a_picture_whose_lines_repeat_comes_back_better_than_from_patches_alone(
     picture = 120 + 25 * tall @ wide
     known = rng.random(picture.shape) < 0.4
     found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
-    shape, pool = (1, 64, 64), NumbaBackend(1)
-    values, seen = picture.ravel(), known.ravel()
-    models = learn_kinds(values, seen, shape, picture, SETTINGS)
-    grid = covering_grid(shape, seen)
-    patches = apply_patches(
-        models, kinds_of(models, grid, values, seen, 64, pool), grid, values, seen, pool
-    )[0].reshape(64, 64)
+    texture, guess = learn(picture[None], known, picture[None], 0.0, 0, NumbaBackend(1))
+    patches = texture.fill(picture[None], known, ~known, guess, NumbaBackend(1))[0][0]
     assert psnr(picture, found.mean) > psnr(picture, patches) + 3
 
 

@@ -1,276 +1,272 @@
-"""Overlapping patches as the rows of matrices: their few components are the picture's texture.
+"""Overlapping patches: what a picture's texture looks like, learned where pixels are known.
 
-Patches come in kinds: edges of one direction, a texture, flat ground. One matrix of all kinds
-has a high rank, one of each kind a low one, so every kind has a model of its own, and a patch
-belongs where its known pixels are most probable.
+Patches come in kinds: edges of one direction, a texture, flat ground. All kinds together have a
+high rank, each kind a low one, so every kind is a Gaussian of its own (`gaussians`), and a patch
+belongs where its known pixels are most probable. Channels are turned to what varies most, next
+most, and so on; there each has Gaussians of its own, and all share their kinds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
-from ..backends import Backend, NumbaBackend
-from ..estimators import BMCG
-from ..observations import Observations, View
-from .fits import fit_whole
+from ..backends import Backend
+from .gaussians import Gaussians
+from .grids import covering_grid, patch_grid
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Index = NDArray[np.intp]
-Shape = tuple[int, int, int]
 
-SIDE = 8
-# Kinds of patches at most, and how many times they are learned and told apart anew.
-KINDS, ROUNDS = 16, 1
-# Sweeps of the fits before the last.
-ROUGH_SWEEPS = 8
-# A kind is learned from no fewer entries than this many whole patches have.
-LEAST_PATCHES = 300
-# Patches are learned from at most this many entries, and evaluated this many rows at a time.
-LEARN_FROM = 400_000
-ROWS_AT_ONCE = 16_384
-# A picture is covered by this many patches, or by those at every half of a side where it takes
-# more.
-COVER_WITH = 300_000
+# Kinds of patches at most; one is learned from no fewer entries than this many whole patches have.
+KINDS, LEAST_PATCHES = 16, 300
+# Patches are learned from at most this many of them, and filled this many at a time.
+LEARN_FROM, ROWS_AT_ONCE = 16_384, 16_384
+# Kinds that a patch is asked of: those of which its guess is most probable.
+ASKED_FIRST, ASKED = 3, 2
+# Variance of a patch's level, in variances of the picture: any level will do.
+LEVEL = 10.0
+# Shares of those patches that the steps of learning take.
+PARTS = (0.25, 0.25, 1.0)
 
 
 @dataclass(frozen=True)
-class PatchGrid:
-    """Where the patches of a picture lie.
+class Texture:
+    """What the patches of a picture look like.
 
     Attributes
     ----------
-    corners : ndarray of shape (p,)
-        Position of each patch's first pixel in the flattened picture (channels, rows, columns).
-    steps : ndarray of shape (w,)
-        From there to each of its pixels, channel by channel.
-    size : int
-        Pixels of the picture, all channels.
+    basis : ndarray of shape (channels, channels)
+    level : ndarray of shape (channels,)
+        Means of the channels.
+    gaussians : tuple of Gaussians
+        Of each turned channel, with the same kinds.
+    noise : ndarray of shape (channels, kinds)
+        Variance of the noise in each turned channel, texture too fine to tell from it included.
+    clean : ndarray of shape (channels, kinds, w, w)
+        What the noise contributes to a patch.
+    share : ndarray of shape (kinds,)
+        Of the patches that were learned from.
     """
 
-    corners: Index
-    steps: Index
-    size: int
+    basis: Array
+    level: Array
+    gaussians: tuple[Gaussians, ...]
+    noise: Array
+    clean: Array
+    share: Array
 
-    def pixels(self, rows: slice | Index) -> Index:
-        """Positions of the pixels of some patches, shape (n_rows, w)."""
-        return self.corners[rows][:, None] + self.steps
+    @property
+    def noise_std(self) -> float:
+        """Of a pixel, the root of the mean over channels and patches."""
+        return float(np.sqrt((self.noise @ self.share).mean()))
 
-    def observations(self, values: Array, known: Bool, rows: slice | Index) -> Observations:
-        """The known pixels of some patches as a matrix of patches by pixels."""
-        at = self.pixels(rows)
-        i, j = np.nonzero(known[at])
-        return Observations.from_triples(i, j, values[at[i, j]], shape=at.shape)
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """How many components of each kind stand out of the noise, in the first channel."""
+        values = np.linalg.eigvalsh(self.gaussians[0].covariance)
+        return tuple(int(found) for found in (values > 2 * self.noise[0][:, None]).sum(axis=1))
 
-    def view(self, values: Array, known: Bool, rows: slice | Index) -> View:
-        """The same by patch alone."""
-        at = self.pixels(rows)
-        seen = known[at]
-        i, j = np.nonzero(seen)
-        indptr = np.concatenate(([0], np.cumsum(seen.sum(axis=1)))).astype(np.int64)
-        return View(indptr, j.astype(np.int32), values[at[i, j]])
+    def fill(
+        self, values: Array, known: Bool, wanted: Bool, guess: Array, pool: Backend
+    ) -> tuple[Array, Array]:
+        """Every pixel from the patches that hold it, each weighted by its precision.
 
-    def batches(self) -> list[Index]:
-        """Rows, `ROWS_AT_ONCE` at a time."""
-        p = len(self.corners)
-        return [np.arange(a, min(a + ROWS_AT_ONCE, p)) for a in range(0, p, ROWS_AT_ONCE)]
+        Patches lie close where pixels are wanted, and far apart elsewhere.
+
+        Parameters
+        ----------
+        values, guess : ndarray of shape (channels, h, w)
+            A guess of the whole picture tells which kinds come into question.
+        known, wanted : ndarray of bool, shape (h, w)
+        pool : Backend
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (channels, h, w)
+            The variance is that of a typical patch, not of their mean: patches share pixels, so
+            their errors do not average out. Where no patch has a known pixel, the guess.
+        """
+        grid, flat = covering_grid(known.shape, wanted), known.ravel()
+        x, g = (turned(picture, self.basis, self.level) for picture in (values, guess))
+        x, g = np.where(flat, x, 0.0), np.where(flat, x, g)
+        total, weight, count = (np.zeros(x.shape) for _ in range(3))
+        for rows in grid.batches(flat, ROWS_AT_ONCE):
+            at = grid.pixels(rows)
+            seen = flat[at]
+            kind = most_probable(self.gaussians, x[:, at], seen, g[:, at], ASKED, pool)
+            for c, own in enumerate(self.gaussians):
+                mean, variance = own.fill(x[c][at], seen, kind, pool)
+                mean, variance = self._cleaned(c, mean, variance, seen, kind)
+                precision = 1.0 / np.maximum(variance, 1e-12)
+                for sums, parts in ((total, precision * mean), (weight, precision), (count, None)):
+                    told = None if parts is None else parts.ravel()
+                    sums[c] += np.bincount(at.ravel(), told, grid.size)
+        some = weight > 0
+        weight[~some] = 1.0
+        spread = np.array([own.covariance.max() for own in self.gaussians])[:, None]
+        mean = np.where(some, total / weight, g)
+        variance = np.where(some, count / weight, spread)
+        back = self.basis @ mean + self.level[:, None]
+        return back.reshape(values.shape), (self.basis**2 @ variance).reshape(values.shape)
+
+    def _cleaned(
+        self, channel: int, mean: Array, variance: Array, known: Bool, kind: Index
+    ) -> tuple[Array, Array]:
+        """Known pixels without their noise: N x of whole patches x, N as `clean` has it."""
+        clean, noise = self.clean[channel], self.noise[channel]
+        mean, variance = mean.copy(), variance.copy()
+        left = noise * (1.0 - np.einsum("kii->k", clean) / clean.shape[1])
+        for c in np.unique(kind):
+            own = np.flatnonzero(kind == c)
+            mean[own] -= np.where(known[own], mean[own] @ clean[c], 0.0)
+            variance[own] = np.where(known[own], left[c], variance[own])
+        return mean, variance
 
 
-def patch_grid(shape: Shape, stride: int) -> PatchGrid:
-    """Patches at every `stride` pixels, and along the far edges."""
-    channels, h, w = shape
-    side = min(SIDE, h, w)
-    tops, lefts = (
-        np.unique(np.append(np.arange(0, n - side + 1, stride), n - side)) for n in (h, w)
-    )
-    corners = (tops[:, None] * w + lefts).ravel()
-    inside = (np.arange(side)[:, None] * w + np.arange(side)).ravel()
-    steps = (np.arange(channels)[:, None] * h * w + inside).ravel()
-    return PatchGrid(corners, steps, channels * h * w)
-
-
-def covering_grid(shape: Shape, known: Bool) -> PatchGrid:
-    """As many patches as are affordable where pixels are missing; any pixel is in four at least.
+def learn(
+    values: Array, known: Bool, guess: Array, noise: float, seed: int, pool: Backend
+) -> tuple[Texture, Array]:
+    """Kinds of patches and their Gaussians, by a few steps of expectation and maximisation.
 
     Parameters
     ----------
-    shape : (channels, h, w)
-    known : ndarray of bool, shape (channels * h * w,)
-    """
-    _, h, w = shape
-    far = patch_grid(shape, SIDE // 2)
-    # How many pixels are missing in the rectangle above and left of each.
-    gone = (~known.reshape(shape)).any(axis=0).cumsum(axis=0).cumsum(axis=1)
-    below = np.pad(gone, ((1, 0), (1, 0)))
-    side = min(SIDE, h, w)
-    for stride in range(1, SIDE // 2 + 1):
-        near = patch_grid(shape, stride)
-        top, left = np.divmod(near.corners, w)
-        last, right = top + side, left + side
-        holes = below[last, right] - below[top, right] - below[last, left] + below[top, left]
-        corners = np.union1d(near.corners[holes > 0], far.corners)
-        if len(corners) <= COVER_WITH:
-            break
-    return PatchGrid(corners, far.steps, far.size)
-
-
-def learn_kinds(
-    values: Array, known: Bool, shape: Shape, surface: Array, parameters: dict[str, Any]
-) -> list[BMCG]:
-    """Fit a model to each kind of patches.
-
-    Parameters
-    ----------
-    values, known : ndarray of shape (channels * h * w,)
-    shape : (channels, h, w)
-    surface : ndarray of shape (h, w)
-        A first guess of the picture, in grey: directions in it tell patches apart at first.
-    parameters : dict
-        Of `BMCG`.
-    """
-    grid = patch_grid(shape, 2)
-    rng = np.random.default_rng(int(parameters["random_state"]))
-    # Entries of patches that are nearly whole tell less each: more of them are wanted.
-    share = float(known.mean())
-    wanted = int(LEARN_FROM * max(share, 0.5) / (share * len(grid.steps)))
-    rows = np.sort(rng.permutation(len(grid.corners))[:wanted])
-    # Inside a hole nothing is known, and nothing to learn.
-    rows = rows[known[grid.pixels(rows)].any(axis=1)]
-    entries = known[grid.pixels(rows)].sum()
-    n_kinds = int(np.clip(entries / (LEAST_PATCHES * len(grid.steps)), 1, KINDS))
-    kind = _first_kinds(surface, rows, grid, n_kinds)
-    pool = NumbaBackend(parameters["n_jobs"])
-    models: list[BMCG] = []
-    # Fits that only tell patches apart may be rough.
-    rough = parameters | {"max_sweeps": min(ROUGH_SWEEPS, parameters["max_sweeps"])}
-    rounds = ROUNDS if n_kinds > 1 else 1
-    for number in range(1, rounds + 1):
-        if models:
-            kind = _most_probable(models, grid.view(values, known, rows), pool)
-        # A kind that lost its patches is dropped: the rest takes what it had.
-        sets = [rows[kind == c] for c in np.unique(kind)]
-        large = [few for few in sets if len(few) >= LEAST_PATCHES // 10] or [rows]
-        usual = parameters if number == rounds else rough
-        models = [fit_whole(usual, grid.observations(values, known, s)) for s in large]
-    pool.close()
-    return models
-
-
-def kinds_of(
-    models: list[BMCG], grid: PatchGrid, values: Array, known: Bool, width: int, pool: Backend
-) -> Index:
-    """Which model each patch of a grid belongs to, shape (p,).
-
-    Every second patch of every second line is asked which of all models is the most probable, the
-    others which one among those of the patches around them.
-
-    Parameters
-    ----------
-    width : int
-        Of the picture.
-    """
-    top, left = np.divmod(grid.corners, width)
-    size = int(grid.corners.max()) + 2 * width + 2
-    found = np.full(size, -1, dtype=np.intp)
-    first = (top % 2 == 0) & (left % 2 == 0)
-    _ask(models, grid, values, known, np.flatnonzero(first), None, found, pool)
-    before, after = grid.corners - (top % 2) * width, grid.corners + (top % 2) * width
-    around = np.stack([row + step for row in (before, after) for step in (-(left % 2), left % 2)])
-    near = found[around]
-    # A patch without any such neighbour is asked of all models.
-    lonely = (near < 0).all(axis=0)
-    _ask(models, grid, values, known, np.flatnonzero(lonely), None, found, pool)
-    rest = np.flatnonzero(~first & ~lonely)
-    _ask(models, grid, values, known, rest, near[:, rest], found, pool)
-    return found[grid.corners]
-
-
-def _ask(
-    models: list[BMCG],
-    grid: PatchGrid,
-    values: Array,
-    known: Bool,
-    rows: Index,
-    among: Index | None,
-    found: Index,
-    pool: Backend,
-) -> None:
-    """Write the most probable kind of some patches to where they begin in `found`.
-
-    `among` (4, n_rows) has the kinds in question, -1 for none; None for all.
-    """
-    best = np.full(len(rows), -np.inf)
-    kind = np.zeros(len(rows), dtype=np.intp)
-    if among is not None:
-        kind = among.max(axis=0)
-        # Patches whose neighbours agree are not asked.
-        open_ = ((among != kind) & (among >= 0)).any(axis=0)
-    for c, model in enumerate(models):
-        here = np.arange(len(rows))
-        if among is not None:
-            here = np.flatnonzero(open_ & (among == c).any(axis=0))
-        for start in range(0, len(here), ROWS_AT_ONCE):
-            some = here[start : start + ROWS_AT_ONCE]
-            evidence = model.fitted_.evidence(grid.view(values, known, rows[some]), pool)
-            better = evidence > best[some]
-            best[some[better]], kind[some[better]] = evidence[better], c
-    found[grid.corners[rows]] = kind
-
-
-def apply_patches(
-    models: list[BMCG], kind: Index, grid: PatchGrid, values: Array, known: Bool, pool: Backend
-) -> tuple[Array, Array]:
-    """Every pixel from all patches that hold it, each weighted by its precision.
+    values, guess : ndarray of shape (channels, h, w)
+        The first kinds are told apart in the guess.
+    known : ndarray of bool, shape (h, w)
+    noise : float
+        Standard deviation of the noise, about.
+    seed : int
+    pool : Backend
 
     Returns
     -------
-    mean, variance : ndarray of shape (channels * h * w,)
-        The variance is that of a typical patch, not of their mean: patches share pixels, so
-        their errors do not average out.
+    Texture
+    guess : ndarray of shape (channels, h, w)
+        A better one.
     """
-    total, weight, count = (np.zeros(grid.size) for _ in range(3))
-    cols = np.arange(len(grid.steps))
-    for batch in grid.batches():
+    basis, level = _principal(values[:, known])
+    flat, shape = known.ravel(), guess.shape
+    x, g = turned(values, basis, level), turned(guess, basis, level)
+    x, g = np.where(flat, x, 0.0), np.where(flat, x, g)
+    at = _patches_to_learn_from(flat, known.shape, seed)
+    n_kinds = int(np.clip(flat[at].sum() / (LEAST_PATCHES * at.shape[1]), 1, KINDS))
+    kind = first_kinds(guess.mean(axis=0), at, n_kinds)
+    levels, share = LEVEL * x[:, flat].var(axis=1), np.bincount(kind, minlength=n_kinds)
+    filled = np.stack([own[at] for own in g])
+    sums = [_squares(own, kind, n_kinds, noise) for own in filled]
+    for number, part in enumerate(PARTS):
+        models = tuple(
+            Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
+        )
+        some = slice(0, int(np.ceil(part * len(at))))
+        patches, seen = x[:, at[some]], flat[at[some]]
+        if number:
+            kind = most_probable(models, patches, seen, filled[:, some], ASKED_FIRST, pool)
+        own_kind = kind[some]
+        share = np.bincount(own_kind, minlength=n_kinds)
         for c, model in enumerate(models):
-            rows = batch[kind[batch] == c]
-            if len(rows) == 0:
-                continue
-            at, here = grid.pixels(rows), np.arange(len(rows))
-            posterior = model.fitted_
-            local = posterior.with_rows(posterior.fold_in(grid.view(values, known, rows), pool))
-            precision = 1.0 / np.maximum(local.variance_block(here, cols), 1e-12)
-            weighted = precision * local.mean_block(here, cols)
-            for sums, parts in ((total, weighted), (weight, precision), (count, at * 0 + 1.0)):
-                sums += np.bincount(at.ravel(), parts.ravel(), grid.size)
-    return total / weight, count / weight
+            filled[c, some], sums[c] = model.moments(patches[c], seen, own_kind, pool)
+    models = tuple(
+        Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
+    )
+    noises, clean = (np.stack(found) for found in zip(*map(_noise, models), strict=True))
+    texture = Texture(basis, level, models, noises, clean, share / share.sum())
+    better = basis @ _pasted(filled, at, g) + level[:, None]
+    return texture, better.reshape(shape)
 
 
-def _most_probable(models: list[BMCG], patches: View, pool: Backend) -> Index:
-    return np.argmax([model.fitted_.evidence(patches, pool) for model in models], axis=0)
+def turned(picture: Array, basis: Array, level: Array) -> Array:
+    """Channels (channels, h, w) in a basis, flat (channels, h * w)."""
+    return np.asarray(basis.T @ (picture.reshape(len(level), -1) - level[:, None]))
 
 
-def _first_kinds(surface: Array, rows: Index, grid: PatchGrid, n_kinds: int) -> Index:
+def most_probable(
+    gaussians: tuple[Gaussians, ...], x: Array, known: Bool, guess: Array, asked: int, pool: Backend
+) -> Index:
+    """The kinds under which the known pixels are most probable, shape (n,).
+
+    Only the few kinds are asked under which the guess of the whole patch is most probable.
+
+    Parameters
+    ----------
+    x, guess : ndarray of shape (channels, n, w)
+    known : ndarray of bool, shape (n, w)
+    """
+    whole = np.sum([own.of_whole(part) for own, part in zip(gaussians, guess, strict=True)], axis=0)
+    if whole.shape[1] <= asked:
+        among = np.tile(np.arange(whole.shape[1]), (len(whole), 1))
+    else:
+        among = np.argpartition(-whole, asked - 1, axis=1)[:, :asked]
+    both = list(zip(gaussians, x, strict=True))
+    found = np.stack(
+        [
+            np.sum([own.evidence(part, known, k, pool) for own, part in both], axis=0)
+            for k in among.T
+        ]
+    )
+    return among[np.arange(len(among)), found.argmax(axis=0)]
+
+
+def first_kinds(surface: Array, at: Index, n_kinds: int) -> Index:
     """Kinds by the direction, its clarity and the strength of the slopes within a patch.
 
     These come from the averaged products of slopes, the structure tensor: the direction's double
     angle has no sign, and a clarity of nought makes it irrelevant.
     """
     if n_kinds == 1:
-        return np.zeros(len(rows), dtype=np.intp)
-    inside = grid.steps[grid.steps < surface.size]
-    at = grid.corners[rows][:, None] + inside
+        return np.zeros(len(at), dtype=np.intp)
+    from sklearn.cluster import KMeans
+
     gy, gx = (slope.ravel() for slope in np.gradient(surface))
     xx, yy, xy = (product[at].mean(axis=1) for product in (gx * gx, gy * gy, gx * gy))
     strength = xx + yy + 1e-12
     features = np.stack(
         [(xx - yy) / strength, 2 * xy / strength, 0.7 * np.log1p(np.sqrt(strength))], axis=1
     )
-    # One thread, for the same sums whatever the machine.
-    with threadpool_limits(1):
-        return KMeans(n_kinds, n_init=2, random_state=0).fit_predict(features)
+    found = KMeans(n_kinds, n_init=2, random_state=0).fit_predict(features)
+    return np.asarray(found, dtype=np.intp)
+
+
+def _patches_to_learn_from(known: Bool, shape: tuple[int, ...], seed: int) -> Index:
+    """Pixels of patches in random order, (n, w); known (h * w,)."""
+    grid = patch_grid(shape, 2)
+    order = np.random.default_rng(seed).permutation(len(grid.corners))[:LEARN_FROM]
+    at = grid.pixels(order)
+    # Inside a hole nothing is known, and nothing to learn.
+    return at[known[at].any(axis=1)]
+
+
+def _principal(known: Array) -> tuple[Array, Array]:
+    """The axes of colours, strongest first, and their mean: known (channels, n)."""
+    level = known.mean(axis=1)
+    _, axes = np.linalg.eigh(np.cov(known, bias=True).reshape(len(known), -1))
+    return np.asarray(axes[:, ::-1]), level
+
+
+def _noise(own: Gaussians) -> tuple[Array, Array]:
+    """Variance of the noise of each kind, and its part in a whole patch.
+
+    The noise is what the quarter of all directions has in which patches vary least.
+    """
+    values, vectors = np.linalg.eigh(own.covariance)
+    noise = values[:, : max(1, values.shape[1] // 4)].mean(axis=1)
+    part = np.minimum(noise[:, None] / values, 1.0)
+    return noise, np.einsum("kij,kj,klj->kil", vectors, part, vectors)
+
+
+def _pasted(patches: Array, at: Index, behind: Array) -> Array:
+    """Averages of patches (channels, n, w) where they lie, (channels, h * w)."""
+    count = np.bincount(at.ravel(), minlength=behind.shape[1])
+    sums = [np.bincount(at.ravel(), own.ravel(), behind.shape[1]) for own in patches]
+    return np.where(count > 0, np.stack(sums) / np.maximum(count, 1), behind)
+
+
+def _squares(patches: Array, kind: Index, n_kinds: int, noise: float) -> Array:
+    """Sums of x xᵀ over the patches of each kind, noise added, (kinds, w, w)."""
+    parts = [patches[kind == c] for c in range(n_kinds)]
+    ridge = noise**2 * np.eye(patches.shape[1])
+    return np.stack([own.T @ own + len(own) * ridge for own in parts])

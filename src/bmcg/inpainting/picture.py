@@ -11,15 +11,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from .. import memory
 from ..backends import open_backend
-from ..estimators import BMCG
 from ..graphs import chain_graph
 from .bands import Trial, expected_error, local_average, more_trials
 from .fits import fit_whole, interrupts_heard
 from .gaps import halves, hold_out, independence
-from .patches import SIDE, apply_patches, covering_grid, kinds_of, learn_kinds
+from .grids import SIDE
+from .patches import Texture, learn
 from .surfaces import Surfaces
 
 Array = NDArray[np.float64]
@@ -32,8 +33,7 @@ SURE = 1.0
 # Sweeps of the picture as one matrix: first, and in all where its squared error is then at most so
 # many times that of the best other prediction.
 FEW_SWEEPS, MANY_SWEEPS, NEAR = 8, 40, 2.0
-# A patch has a level of its own (its bias) and few components; these settle in few sweeps. No
-# question is asked of a fit: pixels that are kept back judge all fits together.
+# No question is asked of a fit: pixels that are kept back judge all predictions together.
 PARAMETERS = {
     "posterior": "row",
     "bias": True,
@@ -52,12 +52,12 @@ class Inpainted:
     mean : ndarray of shape (h, w) or (h, w, channels)
         Estimate of every pixel, known ones included.
     std : ndarray of the same shape
-        Its standard deviation.
+        Standard deviation of the pixel as it would have been seen, noise included.
     noise_std : float
         What was inferred of the noise on the known pixels, texture too fine for patches
         included; NaN where too few pixels are known to tell.
     ranks : tuple of int
-        Components of each kind of patches; empty likewise.
+        Components of each kind of patches that stand out of the noise; empty likewise.
     """
 
     mean: Array
@@ -73,9 +73,9 @@ def inpaint(
 
     Predictions of every pixel are made in several ways. Three are Gaussian fields through the
     known pixels: a plate, a membrane, and one that bends least along the edges of the picture.
-    Another comes from `BMCG` on matrices whose rows are overlapping patches, one for each of
-    a few kinds of patches: ranks and noise are learned, new patches are folded in where they
-    are most probable. The last is `BMCG` on the picture itself, its lines and columns on chain
+    Another comes from overlapping patches, each of a few kinds a low-rank model whose factors are
+    integrated out: ranks and noise are learned, and a patch belongs where it is most probable.
+    The last is `BMCG` on the picture itself, its lines and columns on chain
     graphs. A tenth of the known pixels is kept back, in gaps of the shape of the missing ones,
     to see how well each does in which part of the picture; the answer is their best
     combination there, where fields and patches are made again with all known pixels.
@@ -88,7 +88,7 @@ def inpaint(
     random_state : int
     n_jobs : int, optional
     **more
-        Parameters of `BMCG`.
+        Parameters of `BMCG`, for the picture as one matrix.
 
     Returns
     -------
@@ -133,7 +133,10 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     trials = fields.all(values, kept)
     finals = fields.all(values, known, trials)
     surface = trials[0]
-    patches, models, noise = _patches(values, (kept, known), trials[2].mean(axis=0), parameters)
+    # Smoothing takes a share h of the noise out of what it has seen, and of what it has not seen
+    # it misses the noise by 1/(1 - h): between the two is the noise itself.
+    noise = (_loss(surface - values, kept) * _loss(surface - values, held)) ** 0.25
+    patches, texture = _patches(values, (known, held), trials[2], noise, parameters)
     trials, finals = [*trials, patches[0][0]], [*finals, patches[1][0]]
     best = min(_loss(found - values, held) for found in trials)
     lines = _lines(values, kept, held, best, parameters)
@@ -147,7 +150,7 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     more = more_trials(known, first, errors_of_surface, rng)
     variances = patches[0][1].mean(axis=0), patches[1][1]
     error = expected_error(known, first, _squared(tried - values), more, variances)
-    return Inpainted(mean, np.sqrt(error), noise, tuple(model.rank_ for model in models))
+    return Inpainted(mean, np.sqrt(error), texture.noise_std, texture.ranks)
 
 
 def _loss(error: Array, held: Bool) -> float:
@@ -160,26 +163,24 @@ def _squared(error: Array) -> Array:
 
 
 def _patches(
-    values: Array, seen: tuple[Bool, Bool], surface: Array, parameters: dict[str, Any]
-) -> tuple[list[tuple[Array, Array]], list[BMCG], float]:
-    """Means and variances from patches of each mask's pixels, learned from the first's.
+    values: Array,
+    masks: tuple[Bool, Bool],
+    surface: Array,
+    noise: float,
+    parameters: dict[str, Any],
+) -> tuple[list[tuple[Array, Array]], Texture]:
+    """Means and variances from patches without the held-out pixels, and with them.
 
-    Also the models and the noise on a pixel, the mean over all patches.
+    What is learned is learned without them. `masks` are the known pixels and the held-out ones.
     """
-    shape = (values.shape[0], values.shape[1], values.shape[2])
-    flat = values.ravel()
-    kept, known = (np.tile(mask.ravel(), shape[0]) for mask in seen)
-    with warnings.catch_warnings():
-        # The sweeps are few on purpose.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        models = learn_kinds(flat, kept, shape, surface, parameters)
-    grid = covering_grid(shape, kept)
-    with open_backend(parameters["n_jobs"]) as pool:
-        kind = kinds_of(models, grid, flat, kept, shape[2], pool)
-        found = [apply_patches(models, kind, grid, flat, mask, pool) for mask in (kept, known)]
-    noise = np.mean(np.array([model.noise_std_**2 for model in models])[kind])
-    fields = [(mean.reshape(shape), variance.reshape(shape)) for mean, variance in found]
-    return fields, models, float(np.sqrt(noise))
+    known, held = masks
+    kept, seed = known & ~held, int(parameters["random_state"])
+    # One thread in sums of floating-point numbers, for the same ones whatever the machine.
+    with open_backend(parameters["n_jobs"]) as pool, threadpool_limits(1):
+        texture, guess = learn(values, kept, surface, noise, seed, pool)
+        tried = texture.fill(values, kept, held, guess, pool)
+        found = texture.fill(values, known, ~known, tried[0], pool)
+    return [tried, found], texture
 
 
 def _lines(
