@@ -204,12 +204,12 @@ def test_pairs_of_equal_haplotypes_are_hardy_weinberg():
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 100), (7, 90), (5, 14), (3, 34), (0, 1)])
-def test_windows_cover_each_site_once_and_see_half_a_window_around(start, stop):
+def test_windows_cover_each_site_once_and_see_a_quarter_around(start, stop):
     sites, wanted = 20, []
     for a, first, last, b in _windows(slice(start, stop), sites):
         wanted += range(first, last)
-        assert a == max(start, first - 10)
-        assert b == min(stop, last + 10)
+        assert a == max(start, first - 5)
+        assert b == min(stop, last + 5)
         # The rest is no window of its own where it is less than half of one.
         assert last - first <= 29
         assert last == stop or last - first == 20

@@ -30,14 +30,14 @@ class Course:
     Attributes
     ----------
     sites : int
-        That a window fills; it looks half as many further to both sides.
+        That a window fills; it looks a quarter as many further to both sides.
     rate : float
         Switches a site, on average.
     error : float
         Probability that a copy differs.
     """
 
-    sites: int = 200
+    sites: int = 400
     rate: float = 0.015
     error: float = 0.002
 
@@ -142,7 +142,7 @@ def _windows(group: slice, sites: int) -> Iterator[tuple[int, int, int, int]]:
         if group.stop - last < sites // 2:
             last = group.stop
         yield (
-            max(group.start, first - sites // 2), first, last, min(group.stop, last + sites // 2)
+            max(group.start, first - sites // 4), first, last, min(group.stop, last + sites // 4)
         )  # fmt: skip
         if last == group.stop:
             return

@@ -19,11 +19,12 @@ from .strands import Along, Strands
 # Share of the calls that the copying is judged by.
 HIDDEN = 0.05
 # Passes in which heterozygotes without phase are turned at random, by their probabilities; those
-# until what is missing has settled; those after what was hidden is known again.
-DRAWN, SETTLING, LAST = 9, 4, 2
+# until what is missing has settled, half as many after draws; those after what was hidden is known
+# again.
+DRAWN, SETTLING, LAST = 8, 4, 2
 # How much more often haplotypes switch in the first pass with draws, and what is left of it in
 # each that follows: guesses of the phase are worse at first.
-HASTE, EASE = 6.0, 0.7
+HASTE, EASE = 6.0, 0.65
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class _Work:
             for number in range(DRAWN):
                 haste = replace(course, rate=course.rate * max(1.0, HASTE * EASE**number))
                 self._pass(haste, drawn=True)
-        for _ in range(SETTLING):
+        for _ in range(SETTLING // 2 if self.free.any() else SETTLING):
             self._pass(course)
         setting = Setting(self.state, self.free, self.groups, self.distance, self.workers)
         course = choose(setting, self.genotypes, self.hidden, course)
