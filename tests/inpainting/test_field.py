@@ -143,7 +143,7 @@ def test_a_combination_is_not_worse_than_the_best_of_few_pixels():
     known = rng.random((80, 80)) < 0.1
     held = known & (rng.random(known.shape) < 0.1)
     ways = [truth + size * rng.normal(size=truth.shape) for size in (10.0, 3.0, 9.0)]
-    _, mean = _combine(truth, known, held, ways, ways)
+    _, mean = _combine(truth, known, held, ways, [lambda way=way: way for way in ways])
     errors = [np.mean((part - truth)[:, ~known] ** 2) for part in (*ways, mean)]
     assert errors[-1] < 1.05 * min(errors[:-1])
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg.backends import Backend, NumbaBackend
+from bmcg.inpainting.gathering import gather, scatter
 from bmcg.inpainting.gaussians import Gaussians, evened
 
 
@@ -70,6 +71,19 @@ def test_steps_of_learning_raise_the_evidence_and_find_the_noise():
     np.testing.assert_allclose(values[:10], values[0])
     assert values[0] == pytest.approx(4.0, rel=0.15)
     assert values[13] > 5 * values[12]
+
+
+def test_kernels_take_and_add_what_plain_indexing_does():
+    S, _, known, kind = some()
+    at = np.array([np.argsort(row)[:4] for row in known])
+    r, s = np.tril_indices(4)
+    taken, sums, expected = np.empty((len(at), 10)), np.zeros_like(S), np.zeros_like(S)
+    gather(S, kind, at, taken)
+    np.testing.assert_array_equal(taken, S[kind[:, None], at[:, r], at[:, s]])
+    scatter(taken, kind, at, sums)
+    for k, pixels in zip(kind, at, strict=True):
+        expected[k][np.ix_(pixels, pixels)] += S[k][np.ix_(pixels, pixels)]
+    np.testing.assert_allclose(sums, expected)
 
 
 def test_eigenvalues_of_noise_alone_are_evened_and_others_stay():

@@ -64,9 +64,17 @@ class Problem:
     known: Bool
 
     def solve(
-        self, energy: Operator, spectrum: Array, ratio: float, start: Array | None, max_steps: int
+        self,
+        energy: Operator | None,
+        spectrum: Array,
+        ratio: float,
+        start: Array | None,
+        max_steps: int,
     ) -> tuple[Array, float]:
-        """The field of an energy, whose eigenvalues are about `spectrum`, and what is left."""
+        """The field of an energy, whose eigenvalues are about `spectrum`, and what is left.
+
+        They are those of the energy itself where that is None.
+        """
         shape, level = self.values.shape, float(self.values[self.known].mean())
         # The tiny ridge settles what too few known pixels leave open.
         weight = self.known / ratio + 1e-9
@@ -74,7 +82,12 @@ class Problem:
         turned = 1.0 / (spectrum + weight.mean())
 
         def apply(f: Array) -> Array:
-            return (energy(f.reshape(shape)) + weight * f.reshape(shape)).ravel()
+            g = f.reshape(shape)
+            own = _filtered(g, spectrum) if energy is None else energy(g)
+            return (own + weight * g).ravel()
+
+        def remainder(f: Array) -> Array:
+            return ((weight - weight.mean()) * f.reshape(shape)).ravel()
 
         def precondition(r: Array) -> Array:
             return _filtered(r.reshape(shape), turned).ravel()
@@ -84,6 +97,7 @@ class Problem:
             pull.ravel(),
             start=None if start is None else (start - level).ravel(),
             precondition=precondition,
+            remainder=remainder if energy is None else None,
             residual_tol=TOL,
             max_steps=max_steps,
         )
@@ -120,11 +134,7 @@ def smooth_field(
     """
     L = laplacian(values.shape)
     spectrum = L**2 + stiffness.membrane * L
-
-    def energy(f: Array) -> Array:
-        return _filtered(f, spectrum)
-
-    return Problem(values, known).solve(energy, spectrum, stiffness.ratio, start, max_steps)[0]
+    return Problem(values, known).solve(None, spectrum, stiffness.ratio, start, max_steps)[0]
 
 
 def steered_field(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend
+from .gathering import gather, scatter
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -36,15 +37,12 @@ class Blocks(NamedTuple):
     at : ndarray of shape (n, q)
         Those pixels.
     packed : ndarray of shape (n, q (q + 1) / 2)
-    places : ndarray of the same shape
-        Where `packed` lies among all numbers of P, or of S.
     """
 
     missing: bool
     rows: Index
     at: Index
     packed: Array
-    places: Index
 
 
 @dataclass(frozen=True)
@@ -128,12 +126,9 @@ class Gaussians:
     def moments(self, x: Array, known: Bool, kind: Index, pool: Backend) -> tuple[Array, Array]:
         """Means of whole patches (n, w), and expected sums of x xᵀ of each kind, (kinds, w, w)."""
         S, mean = self.covariance, np.empty_like(x)
-        halves = {missing: np.zeros(S.shape) for missing in (True, False)}
+        gone, there = np.zeros(S.shape), np.zeros(S.shape)
         for part, inverse in self._inverses(x, known, kind, pool, mean):
-            inverse[:, _diagonal(part.at.shape[1])] *= 0.5
-            found = np.bincount(part.places.ravel(), inverse.ravel(), S.size)
-            halves[part.missing] += found.reshape(S.shape)
-        gone, there = (halves[key] + halves[key].transpose(0, 2, 1) for key in (True, False))
+            scatter(inverse, kind[part.rows], part.at, gone if part.missing else there)
         # Σ (S − S_:o S_oo⁻¹ S_o:) over patches whose known pixels are the fewer.
         fewer = kind[2 * known.sum(axis=1) < known.shape[1]]
         count = np.bincount(fewer, minlength=len(S))[:, None, None]
@@ -173,13 +168,13 @@ class Gaussians:
             if q == 0:
                 continue
             at = np.nonzero(known[rows] ^ fewer)[1].reshape(len(rows), q)
-            numbers = (self.precision if fewer else self.covariance).ravel()
-            lower, upper = np.tril_indices(q)
+            matrices = self.precision if fewer else self.covariance
             step = max(1, NUMBERS_AT_ONCE // (q * width))
             for start in range(0, len(rows), step):
                 own, some = at[start : start + step], rows[start : start + step]
-                places = own[:, upper] + width * own[:, lower] + (width**2 * kind[some])[:, None]
-                yield Blocks(fewer, some, own, numbers[places], places)
+                packed = np.empty((len(own), q * (q + 1) // 2))
+                gather(matrices, kind[some], own, packed)
+                yield Blocks(fewer, some, own, packed)
 
 
 def _times(matrices: Array, x: Array, kind: Index) -> Array:

@@ -26,7 +26,7 @@ KINDS, LEAST_PATCHES = 16, 300
 # Patches are learned from at most this many of them, and filled this many at a time.
 LEARN_FROM, ROWS_AT_ONCE = 16_384, 16_384
 # Kinds that a patch is asked of: those of which its guess is most probable.
-ASKED_FIRST, ASKED = 3, 2
+ASKED_FIRST, ASKED = 2, 1
 # Variance of a patch's level, in variances of the picture: any level will do.
 LEVEL = 10.0
 # Shares of those patches that the steps of learning take.
@@ -197,6 +197,8 @@ def most_probable(
     known : ndarray of bool, shape (n, w)
     """
     whole = np.sum([own.of_whole(part) for own, part in zip(gaussians, guess, strict=True)], axis=0)
+    if asked == 1:
+        return np.asarray(whole.argmax(axis=1))
     if whole.shape[1] <= asked:
         among = np.tile(np.arange(whole.shape[1]), (len(whole), 1))
     else:

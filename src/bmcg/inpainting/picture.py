@@ -21,7 +21,7 @@ from .fits import fit_whole, interrupts_heard
 from .gaps import halves, hold_out, independence
 from .grids import SIDE
 from .patches import Texture, learn
-from .surfaces import Surfaces
+from .surfaces import Later, Surfaces
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -131,16 +131,16 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     kept = known & ~held
     fields = Surfaces.chosen(values, kept, held)
     trials = fields.all(values, kept)
-    finals = fields.all(values, known, trials)
+    finals = fields.again(values, known, trials)
     surface = trials[0]
     # Smoothing takes a share h of the noise out of what it has seen, and of what it has not seen
     # it misses the noise by 1/(1 - h): between the two is the noise itself.
     noise = (_loss(surface - values, kept) * _loss(surface - values, held)) ** 0.25
     patches, texture = _patches(values, (known, held), trials[2], noise, parameters)
-    trials, finals = [*trials, patches[0][0]], [*finals, patches[1][0]]
+    trials, finals = [*trials, patches[0][0]], [*finals, lambda: patches[1][0]]
     best = min(_loss(found - values, held) for found in trials)
     lines = _lines(values, kept, held, best, parameters)
-    trials, finals = trials + lines, finals + lines
+    trials, finals = trials + lines, finals + [lambda: lines[0]] * len(lines)
     tried, mean = _combine(values, known, held, trials, finals)
     first = Trial(held, kept, _squared(surface - values))
 
@@ -207,7 +207,7 @@ def _lines(
 
 
 def _combine(
-    values: Array, known: Bool, held: Bool, trials: list[Array], finals: list[Array]
+    values: Array, known: Bool, held: Bool, trials: list[Array], finals: list[Later]
 ) -> tuple[Array, Array]:
     """The combination of least error around each pixel, without the held-out pixels and with them.
 
@@ -219,8 +219,10 @@ def _combine(
     ----------
     values : ndarray of shape (channels, h, w)
     known, held : ndarray of bool, shape (h, w)
-    trials, finals : list of ndarray, each (channels, h, w)
-        Predictions without the held-out pixels, and with them.
+    trials : list of ndarray of shape (channels, h, w)
+        Predictions without the held-out pixels.
+    finals : list of callable
+        What gives them with those pixels; called for what comes in.
     """
     # Errors go together within a gap: a weight fitted to a gap says nothing about its error
     # there, so each half of the gaps is combined as the other half would have it.
@@ -234,12 +236,12 @@ def _combine(
         if gain.mean() <= SURE * gain.std() / np.sqrt(told):
             continue
         weight = _weight(a, b, held)
-        tried, mean = both, (1 - weight) * mean + weight * final
+        tried, mean = both, (1 - weight) * mean + weight * final()
     return tried, mean
 
 
 def _overall(
-    values: Array, held: Bool, half: Bool, trials: list[Array], finals: list[Array]
+    values: Array, held: Bool, half: Bool, trials: list[Array], finals: list[Later]
 ) -> tuple[Array, Array]:
     """One combination for the whole picture, or the best prediction where that is as good."""
     errors = np.stack([trial - values for trial in trials])
@@ -248,9 +250,10 @@ def _overall(
     losses = [_loss(own, held) for own in errors]
     best = int(np.argmin(losses))
     if _loss(crossed, held) >= losses[best]:
-        return trials[best], finals[best]
+        return trials[best], finals[best]()
     shares = _shares(errors[:, :, held])
-    return values + crossed, np.einsum("k,kchw->chw", shares, np.stack(finals))
+    mean = sum(own * final() for own, final in zip(shares, finals, strict=True) if own > 0)
+    return values + crossed, np.asarray(mean)
 
 
 def _shares(errors: Array) -> Array:

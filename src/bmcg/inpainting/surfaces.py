@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from .field import RATIOS, Stiffness, channel_basis, smooth_field, steered_field
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+# A picture (channels, h, w) that is made when it is called for.
+Later = Callable[[], Array]
 
 # The largest part of a picture on which the ratio of noise to bending is chosen.
 CROP = 128
@@ -64,16 +67,17 @@ class Surfaces:
         ]
         return _turn(self.basis, np.stack(found))
 
-    def all(self, values: Array, known: Bool, before: list[Array] | None = None) -> list[Array]:
-        """Plate, membrane and what is steered, from those of nearly the same pixels `before`."""
-        if before is None:
-            plate = self.plate(values, known)
-            return [plate, self.membrane(values, known), self.steered(values, known, plate, 2)]
-        plate, membrane, steered = before
+    def all(self, values: Array, known: Bool) -> list[Array]:
+        """Plate, membrane and what is steered."""
+        plate = self.plate(values, known)
+        return [plate, self.membrane(values, known), self.steered(values, known, plate, 2)]
+
+    def again(self, values: Array, known: Bool, before: list[Array]) -> list[Later]:
+        """The same from those of nearly the same pixels, each made when it is called for."""
         return [
-            self.plate(values, known, plate),
-            self.membrane(values, known, membrane),
-            self.steered(values, known, steered, 1),
+            lambda: self.plate(values, known, before[0]),
+            lambda: self.membrane(values, known, before[1]),
+            lambda: self.steered(values, known, before[2], 1),
         ]
 
     def _smooth(self, values: Array, known: Bool, membrane: float, start: Array | None) -> Array:
