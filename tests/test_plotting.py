@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from bmcg import BMCG, plotting
 from bmcg.graphs import chain_graph
@@ -64,7 +65,8 @@ def test_convergence_shows_every_sweep(case):
 def test_the_spectrum_counts_kept_and_dropped_columns(case):
     model = case[0]
     ax = plotting.precision_spectrum(model)
-    bars = [p for p in ax.patches if p.get_height() in model.component_precisions_]
+    rectangles = [p for p in ax.patches if isinstance(p, Rectangle)]
+    bars = [p for p in rectangles if p.get_height() in model.component_precisions_]
     assert len(bars) == model.rank_
     dropped = model.rank_trace_.max() - model.rank_
     assert dropped > 0

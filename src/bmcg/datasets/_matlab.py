@@ -11,6 +11,7 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..graphs.adjacency import drop_loops
 from ._files import DatasetFormatError
 from .dataset import Floats
 
@@ -132,8 +133,7 @@ def adjacency(arrays: Arrays, name: str, n: int) -> tuple[sp.csr_array, int]:
     if (graph != graph.T).nnz:
         raise DatasetFormatError(f"{arrays.path}: {name} is not symmetric")
     n_loops = int(np.count_nonzero(graph.diagonal()))
-    graph.setdiag(0.0)
-    graph.eliminate_zeros()
+    drop_loops(graph)
     graph.sort_indices()
     return graph, n_loops
 

@@ -45,13 +45,15 @@ def read_picture(path: Path) -> Picture:
     with _whole(path):
         image = _open(path)
         frames = getattr(image, "n_frames", 1)
+        # Older Pillows have another name for the 16 bits of a PNG, which has no more.
+        deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG")
         if image.mode == "P":
             image = image.convert("RGBA" if "transparency" in image.info else "RGB")
         image = image.convert(_NEAREST.get(image.mode, image.mode))
         values = np.asarray(image)
     if frames > 1:
         raise ValueError(f"{path} holds {frames} pictures; save one of them by itself")
-    if image.mode.startswith("I;16"):
+    if deep:
         return Picture(values.astype(np.float64), None, 65535)
     if image.mode not in _KEPT:
         raise ValueError(f"{path} has pixels of type {image.mode}: save it as PNG first")

@@ -261,16 +261,15 @@ def _shares(errors: Array) -> Array:
     flat = errors.reshape(len(errors), -1)
     if not flat.size:
         return np.full(len(errors), 1.0 / len(errors))
-    products = flat @ flat.T / flat.shape[1]
-    size = np.sqrt(max(float(np.trace(products)), 1e-300))
+    products = flat @ flat.T
+    size = float(np.trace(products))
+    if size == 0.0:
+        return np.full(len(errors), 1.0 / len(errors))
     # Σw = 1 as one more equation, of far more weight than the rest.
-    root = np.linalg.cholesky(products + 1e-9 * size**2 * np.eye(len(products))).T
-    found, _ = nnls(np.vstack((root, 1e3 * size * np.ones(len(root)))), _last(len(root), size))
+    root = np.linalg.cholesky(products / size + 1e-9 * np.eye(len(products))).T
+    sure, known = np.full((1, len(root)), 1e3), np.append(np.zeros(len(root)), 1e3)
+    found, _ = nnls(np.vstack((root, sure)), known)
     return np.asarray(found / found.sum())
-
-
-def _last(count: int, size: float) -> Array:
-    return np.append(np.zeros(count), 1e3 * size)
 
 
 def _weight(a: Array, b: Array, held: Bool) -> Array:
