@@ -11,7 +11,7 @@ from bmcg.imputing.genotype_fill import fill_genotypes
 from bmcg.imputing.genotypes import Genotypes
 from bmcg.imputing.linkage import Along, Copied, fill_along
 from bmcg.imputing.linkage.chances import Trust, frequencies, of_pairs
-from bmcg.imputing.linkage.copying import _windows
+from bmcg.imputing.linkage.copying import State, _windows, nearest
 from bmcg.imputing.linkage.kernels import backward, choice, copied, forward, options, phase
 from bmcg.imputing.linkage.strands import Strands
 
@@ -168,6 +168,24 @@ def test_left_out_calls_choose_copying_where_haplotypes_are_mosaics():
         cohort(H, gone, True), along=along(200), random_state=0, max_sweeps=30
     )
     assert isinstance(found, Copied)
+
+
+def test_samples_of_one_chromosome_have_no_second_haplotype_to_copy():
+    H = haplotypes(m=150, n=30, founders=6, switch=0.02)
+    gone = hidden(H.shape, 0.5)
+    one = np.ones(H.shape, np.uint8)
+    given = Genotypes(np.where(gone, np.nan, 2.0 * H), one, None, None, np.zeros(60, bool))
+    strands = Strands.of(given, None)
+    np.testing.assert_array_equal(strands.real, np.tile([True, False], 60))
+    near = nearest(State.start(strands).R, np.full(150, 0.5, np.float32), 60, strands.real)
+    assert (near % 2 == 0).all()
+    for i, states in enumerate(near):
+        assert 2 * i not in states
+        assert len(set(states)) == near.shape[1] == 58
+    filled, _ = fill_along(given, along(150), gone)
+    right = np.argmax(filled.chances, axis=1) == H[filled.rows, filled.cols]
+    assert right.mean() > 0.95
+    assert abs(filled.chances.max(axis=1).mean() - right.mean()) < 0.03
 
 
 def test_what_cannot_be_copied_is_refused():

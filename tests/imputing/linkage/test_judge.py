@@ -76,10 +76,13 @@ def test_calls_that_are_revealed_are_both_alleles_and_phase_is_as_copied():
     alleles = rng.integers(0, 2, (2 * n, m)).astype(np.int8)
     free = alleles[::2] != alleles[1::2]
     free[:, ::2] = False
-    strands, hidden = Strands(alleles, free), rng.random((n, m)) < 0.5
+    strands, hidden = (
+        Strands(alleles, free, np.ones(len(alleles), dtype=bool)),
+        rng.random((n, m)) < 0.5,
+    )
     covered = alleles.copy()
     covered[np.repeat(hidden, 2, axis=0)] = -1
-    state = State.start(Strands(covered, free & ~hidden))
+    state = State.start(Strands(covered, free & ~hidden, np.ones(len(covered), dtype=bool)))
     state.P[:] = rng.random(state.P.shape)
     state.reveal(strands, hidden)
     pairs = state.x.reshape(n, 2, m), alleles.reshape(n, 2, m)

@@ -41,6 +41,20 @@ class Setting:
     workers: Workers
 
 
+def losses(state: State, genotypes: Genotypes, hidden: Bools) -> Array:
+    """−log-probability of each hidden call, (m, n) `hidden`."""
+    found = []
+    for ploidy in (1, 2):
+        s, i = np.nonzero(hidden & (genotypes.ploidy == ploidy))
+        truth = (genotypes.copies[s, i] * ploidy / 2).astype(np.intp)
+        p, q = (state.P[2 * i + row, s].astype(float) for row in (0, 1))
+        copied = of_pairs(p, q) if ploidy == 2 else np.column_stack((1 - p, p))
+        usual = frequencies(state.share[s].astype(float), ploidy)
+        chances = (1.0 - DOUBT) * copied + DOUBT * usual
+        found.append(-np.log(chances[np.arange(len(s)), truth]))
+    return np.concatenate(found)
+
+
 def choose(setting: Setting, genotypes: Genotypes, hidden: Bools, start: Course) -> Course:
     """The course under which hidden calls of a stretch are most probable, (m, n) `hidden`.
 
@@ -49,19 +63,15 @@ def choose(setting: Setting, genotypes: Genotypes, hidden: Bools, start: Course)
     longest = max(setting.groups, key=lambda group: group.stop - group.start)
     first = max(longest.start, (longest.start + longest.stop - ASKED_SITES) // 2)
     part = slice(first, min(longest.stop, first + ASKED_SITES))
-    s, i = np.nonzero(hidden[part] & (genotypes.ploidy[part] == 2))
-    if len(s) == 0:
+    if not hidden[part].any():
         return start
-    truth = genotypes.copies[part][s, i].astype(np.intp)
+    asked = genotypes.some(np.arange(part.start, part.stop))
 
-    def loss(course: Course) -> float:
+    def loss(course: Course) -> Array:
         state = _part(setting.state, part)
         whole, free = [slice(0, part.stop - part.start)], setting.free[:, part]
         run_pass(state, free, whole, setting.distance[part], course, setting.workers)
-        p, q = (state.P[2 * i + row, s].astype(float) for row in (0, 1))
-        usual = frequencies(state.share[s].astype(float), 2)
-        chances = (1.0 - DOUBT) * of_pairs(p, q) + DOUBT * usual
-        return float(-np.log(chances[np.arange(len(s)), truth]).mean())
+        return losses(state, asked, hidden[part])
 
     best = (loss(start), start)
     for sites in SITES:
@@ -74,14 +84,16 @@ def choose(setting: Setting, genotypes: Genotypes, hidden: Bools, start: Course)
 
 
 def _better(
-    loss: Callable[[Course], float], best: tuple[float, Course], course: Course
-) -> tuple[float, Course]:
+    loss: Callable[[Course], Array], best: tuple[Array, Course], course: Course
+) -> tuple[Array, Course]:
+    """A course that gains more than the standard error of its gain."""
     if course == best[1]:
         return best
     found = loss(course)
-    return (found, course) if found < best[0] else best
+    gain = best[0] - found
+    return (found, course) if gain.mean() > gain.std() / np.sqrt(len(gain)) else best
 
 
 def _part(state: State, sites: slice) -> State:
     R, W, P = (part[:, sites].copy() for part in (state.R, state.W, state.P))
-    return State(state.x[:, sites].copy(), R, W, P, state.share[sites])
+    return State(state.x[:, sites].copy(), R, W, P, state.share[sites], state.real)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class State:
     P : ndarray of float32, shape (2n, m)
         Probability of the allele, each without its own call.
     share : ndarray of shape (m,)
+    real : ndarray of bool, shape (H,)
+        Haplotypes that there are.
     """
 
     x: Alleles
@@ -62,6 +64,7 @@ class State:
     W: Single
     P: Single
     share: Single
+    real: Bools
 
     @classmethod
     def start(cls, strands: Strands) -> State:
@@ -72,7 +75,12 @@ class State:
         share = ((np.where(known, x, 0).sum(axis=0) + 0.5) / (count + 1.0)).astype(np.float32)
         P = np.broadcast_to(share, (2 * len(strands.free), x.shape[1])).copy()
         R = np.where(known, x, share).astype(np.float32)
-        return cls(x, R, known.astype(np.float32), P, share)
+        return cls(x, R, known.astype(np.float32), P, share, strands.real)
+
+    def copy(self) -> State:
+        """One that passes on the other leave alone."""
+        x, R, W, P = self.x.copy(), self.R.copy(), self.W.copy(), self.P.copy()
+        return replace(self, x=x, R=R, W=W, P=P)
 
     def settle(self) -> None:
         """Take what was found for what is not known; it counts as far as it says something.
@@ -161,7 +169,7 @@ def _window(
     a, first, last, b = bounds
     n = len(free)
     R, W = (np.ascontiguousarray(part[:, a:b]) for part in (state.R, state.W))
-    near = nearest(R, state.share[a:b], n)
+    near = nearest(R, state.share[a:b], n, state.real)
     x, here = state.x[: 2 * n, a:b].copy(), np.ascontiguousarray(free[:, a:b])
     out = np.empty((2 * n, b - a), dtype=np.float32)
 
@@ -171,10 +179,11 @@ def _window(
 
     def some(start: int) -> Bools:
         i, rows = slice(start, start + PEOPLE), slice(2 * start, 2 * (start + PEOPLE))
-        share = state.share[a:b]
+        share, real = state.share[a:b], state.real[rows]
         found: Bools = fill_people(
-            x[rows], here[i], R, W, near[i], share, switch, error, last - a, bars[i], out[rows]
-        )
+            x[rows], here[i], real, R, W, near[i], share, switch, error, last - a, bars[i],
+            out[rows],
+        )  # fmt: skip
         return found
 
     turned = np.concatenate(workers.map(some, range(0, n, PEOPLE)))
@@ -190,20 +199,22 @@ def _exchange(state: State, people: NDArray[np.intp], sites: slice) -> None:
         part[2 * people, sites], part[2 * people + 1, sites] = two, one
 
 
-def nearest(R: Single, share: Single, n: int) -> NDArray[np.int64]:
+def nearest(R: Single, share: Single, n: int, real: Bools) -> NDArray[np.int64]:
     """States of n people: haplotypes nearest to either of theirs, (n, K).
 
-    Sites count by their variance; what is not known lies at the share and says little.
+    Sites count by their variance; what is not known lies at the share and says little. All
+    states of a person with one haplotype are near that one.
     """
-    H = len(R)
-    candidates = np.arange(H)
-    if H > CANDIDATES:
-        candidates = np.unique(np.linspace(0, H - 1, CANDIDATES).astype(np.intp))
-    k = min(STATES // 2, len(candidates) - 2)
+    candidates = np.flatnonzero(real)
+    if len(candidates) > CANDIDATES:
+        candidates = candidates[np.linspace(0, len(candidates) - 1, CANDIDATES).astype(np.intp)]
+    lone = not real[1 : 2 * n : 2].all()
+    most = (len(candidates) - 1) // 2 if lone else len(candidates) - 2
+    k = min(STATES // 2, max(1, most))
     Z = (R - share) / np.sqrt(share * (1.0 - share) + 0.01)
     Y = Z[candidates]
     length = np.einsum("hs,hs->h", Y, Y)
-    where = np.full(H, -1)
+    where = np.full(len(R), -1)
     where[candidates] = np.arange(len(candidates))
     found = np.empty((2 * n, k), dtype=np.int64)
     for start in range(0, 2 * n, 1024):
@@ -212,4 +223,8 @@ def nearest(R: Single, share: Single, n: int) -> NDArray[np.int64]:
         for own in (where[rows], where[rows ^ 1]):
             score[(own >= 0).nonzero()[0], own[own >= 0]] = -np.inf
         found[rows] = candidates[np.argpartition(-score, k - 1, axis=1)[:, :k]]
+        one = np.flatnonzero(~real[rows]) - 1
+        if len(one):
+            both = candidates[np.argpartition(-score[one], 2 * k - 1, axis=1)[:, : 2 * k]]
+            found[rows[one]], found[rows[one] + 1] = both[:, :k], both[:, k:]
     return found.reshape(n, 2 * k)

@@ -12,16 +12,17 @@ from ...backends.numba.threads import Workers
 from ..genotypes import Array, Bools, FilledGenotypes, Genotypes
 from ..left_out import squared_correlation
 from .chances import Trust, of_pairs
-from .choosing import Setting, choose
-from .copying import Course, State, run_pass
+from .choosing import Setting, choose, losses
+from .copying import Course, Single, State, run_pass
 from .strands import Along, Strands
 
 # Share of the calls that the copying is judged by.
 HIDDEN = 0.05
-# Passes in which heterozygotes without phase are turned at random, by their probabilities; those
-# until what is missing has settled, half as many after draws; those after what was hidden is known
-# again.
-DRAWN, SETTLING, LAST = 8, 4, 2
+# Passes in which heterozygotes without phase are turned at random, by their probabilities; most
+# of those until what is missing has settled; those after what was hidden is known again.
+DRAWN, SETTLING, LAST = 8, 12, 2
+# Copies that a missing call moves in a pass on average, from which on no other follows.
+LEAST_MOVE = 0.005
 # How much more often haplotypes switch in the first pass with draws, and what is left of it in
 # each that follows: guesses of the phase are worse at first.
 HASTE, EASE = 6.0, 0.65
@@ -105,6 +106,7 @@ class _Work:
         self.hidden = known & (self.rng.random(known.shape) < HIDDEN)
         strands = Strands.of(without(self.genotypes, self.hidden), self.along.panel)
         self.free, self.state = strands.free, State.start(strands)
+        self.known = (known & ~self.hidden).T
         self.distance = _relative(self.along.centimorgans, self.groups)
 
     def learn(self) -> tuple[Course, dict[int, Trust]]:
@@ -114,12 +116,30 @@ class _Work:
             for number in range(DRAWN):
                 haste = replace(course, rate=course.rate * max(1.0, HASTE * EASE**number))
                 self._pass(haste, drawn=True)
-        for _ in range(SETTLING // 2 if self.free.any() else SETTLING):
-            self._pass(course)
+        self._settle(course)
         setting = Setting(self.state, self.free, self.groups, self.distance, self.workers)
-        course = choose(setting, self.genotypes, self.hidden, course)
-        self._pass(course)
+        return self._keep_better(course, choose(setting, self.genotypes, self.hidden, course))
+
+    def _keep_better(self, start: Course, course: Course) -> tuple[Course, dict[int, Trust]]:
+        """Go on as was chosen by one pass, and back where hidden calls lose by it in the end."""
+        state, loss = self.state.copy(), losses(self.state, self.genotypes, self.hidden)
+        self._settle(course)
+        if losses(self.state, self.genotypes, self.hidden).sum() > loss.sum():
+            self.state, course = state, start
         return course, self._trusts()
+
+    def _settle(self, course: Course) -> None:
+        """Passes until what is missing has settled: it is copied from what was missing."""
+        moved = np.inf
+        for _ in range(SETTLING):
+            before, dosage = moved, self._dosage()
+            self._pass(course)
+            moved = float(np.abs(self._dosage() - dosage)[~self.known].mean())
+            if not LEAST_MOVE < moved < before:
+                return
+
+    def _dosage(self) -> Single:
+        return self.state.P[::2] + self.state.P[1::2]
 
     def finish(self, course: Course) -> State:
         """With the hidden calls as well."""
@@ -138,7 +158,7 @@ class _Work:
         """For haplotypes (1) and for genotypes without phase (2)."""
         genotypes, state = self.genotypes, self.state
         found = {}
-        s, i = np.nonzero(self.hidden & genotypes.split)
+        s, i = np.nonzero(self.hidden & (genotypes.split | (genotypes.ploidy == 1)))
         both = np.concatenate((2 * i, 2 * i + 1)), np.concatenate((s, s))
         truth = Strands.of(genotypes, None).alleles[both]
         p, share = state.P[both].astype(float), state.share[both[1]].astype(float)
@@ -148,8 +168,8 @@ class _Work:
         pairs = of_pairs(state.P[2 * i, s].astype(float), state.P[2 * i + 1, s].astype(float))
         copies = genotypes.copies[s, i].astype(np.intp)
         found[2] = Trust.of(pairs, state.share[s].astype(float), copies)
-        if not genotypes.split.any():
-            # Calls of one chromosome among genotypes: as those are.
+        if not at.any():
+            # None of one chromosome was hidden: as genotypes are.
             found[1] = found[2]
         return found
 

@@ -192,7 +192,7 @@ def copied(x, L, V, share, switch, error, B, a, out):  # type: ignore[no-untyped
 
 
 @fast
-def fill_people(x, free, R, W, near, share, switch, error, last, bars, out):  # type: ignore[no-untyped-def]
+def fill_people(x, free, real, R, W, near, share, switch, error, last, bars, out):  # type: ignore[no-untyped-def]
     """Phase and copy the haplotypes of some people in one window.
 
     Parameters
@@ -200,6 +200,8 @@ def fill_people(x, free, R, W, near, share, switch, error, last, bars, out):  # 
     x : ndarray of int8, shape (2n, w)
         Two rows a person; phased in place.
     free : ndarray of bool, shape (n, w)
+    real : ndarray of bool, shape (2n,)
+        Rows that there are; the others get the shares.
     R, W : ndarray of float32, shape (H, w)
         Alleles of all haplotypes, expected where not known, and what they count.
     near : ndarray of int64, shape (n, K)
@@ -231,7 +233,10 @@ def fill_people(x, free, R, W, near, share, switch, error, last, bars, out):  # 
         if free[i].any():
             turned[i] = phase(x[2 * i : 2 * i + 2], free[i], L, switch, error, last, bars[i], B, a)
         for h in range(2):
-            copied(x[2 * i + h], L, V, share, switch, error, B[h], a[h], out[2 * i + h])
+            if real[2 * i + h]:
+                copied(x[2 * i + h], L, V, share, switch, error, B[h], a[h], out[2 * i + h])
+            else:
+                out[2 * i + h] = share
     return turned
 
 

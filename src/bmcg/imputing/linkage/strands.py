@@ -49,10 +49,13 @@ class Strands:
         first row has the allele.
     free : ndarray of bool, shape (n, m)
         Heterozygotes without phase: which row has the allele is a guess.
+    real : ndarray of bool, shape (2n + p,)
+        Whether there is such a haplotype: samples of one chromosome at all sites have no second.
     """
 
     alleles: Alleles
     free: Bools
+    real: Bools
 
     @classmethod
     def of(cls, genotypes: Genotypes, panel: Alleles | None) -> Strands:
@@ -72,9 +75,11 @@ class Strands:
         alleles = x.reshape(2 * n, m)
         if free.any():
             first_phase(alleles, free, _correlations(copies))
+        real = np.column_stack((np.ones(n, dtype=bool), (ploidy == 2).any(axis=1))).ravel()
         if panel is not None:
             alleles = np.concatenate((alleles, panel.T))
-        return cls(alleles, free)
+            real = np.concatenate((real, np.ones(panel.shape[1], dtype=bool)))
+        return cls(alleles, free, real)
 
 
 def _correlations(copies: Array) -> NDArray[np.float32]:
