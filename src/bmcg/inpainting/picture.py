@@ -32,7 +32,7 @@ LEAST_KNOWN = 100
 SURE = 1.0
 # Sweeps of the picture as one matrix: first, and in all where its squared error is then at most so
 # many times that of the best other prediction.
-FEW_SWEEPS, MANY_SWEEPS, NEAR = 8, 40, 2.0
+FEW_SWEEPS, MANY_SWEEPS, NEAR = 4, 40, 2.0
 # No question is asked of a fit: pixels that are kept back judge all predictions together.
 PARAMETERS = {
     "posterior": "row",

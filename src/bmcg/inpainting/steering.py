@@ -8,6 +8,7 @@ each, λ the eigenvalue: across a strong edge a field may bend freely, along it 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,31 +51,46 @@ class Steering:
 
     def bending(self, f: Array) -> Array:
         """The gradient of half the weighted squares of second differences, shape (h, w)."""
-        x, y = self.x, self.y
         xx, yy, xy = _second(f)
-        nn = self.across * (x * x * xx + 2.0 * x * y * xy + y * y * yy)
-        tt = self.along * (y * y * xx - 2.0 * x * y * xy + x * x * yy)
-        mixed = 2.0 * np.sqrt(self.across * self.along)
-        nt = mixed * ((x * x - y * y) * xy + x * y * (yy - xx))
+        a, b, c, d, e, g = self._bends
         return _second_back(
-            x * x * nn + y * y * tt - x * y * nt,
-            y * y * nn + x * x * tt + x * y * nt,
-            2.0 * x * y * (nn - tt) + (x * x - y * y) * nt,
+            a * xx + b * yy + c * xy, b * xx + d * yy + e * xy, c * xx + e * yy + g * xy
         )
 
     def slopes(self, f: Array) -> Array:
         """The same of first differences, shape (h, w)."""
-        x, y = self.x, self.y
         gx, gy = np.zeros_like(f), np.zeros_like(f)
         gx[:, :-1], gy[:-1] = f[:, 1:] - f[:, :-1], f[1:] - f[:-1]
-        n, t = self.across * (x * gx + y * gy), self.along * (x * gy - y * gx)
-        gx, gy = x * n - y * t, y * n + x * t
+        a, b, c = self._slopes
+        gx, gy = a * gx + b * gy, b * gx + c * gy
         out = np.zeros_like(f)
         out[:, 1:] += gx[:, :-1]
         out[:, :-1] -= gx[:, :-1]
         out[1:] += gy[:-1]
         out[:-1] -= gy[:-1]
         return out
+
+    @cached_property
+    def _bends(self) -> tuple[Array, ...]:
+        """Weights of products of second differences (xx, yy, xy), the upper half of a matrix.
+
+        Those across and along the edge are x² f_xx + y² f_yy + 2xy f_xy and y² f_xx + x² f_yy −
+        2xy f_xy, the mixed one (x² − y²) f_xy + xy (f_yy − f_xx).
+        """
+        x, y = self.x, self.y
+        parts = (
+            (self.across, (x * x, y * y, 2.0 * x * y)),
+            (self.along, (y * y, x * x, -2.0 * x * y)),
+            (2.0 * np.sqrt(self.across * self.along), (-x * y, x * y, x * x - y * y)),
+        )
+        pairs = [(i, j) for i in range(3) for j in range(i, 3)]
+        return tuple(np.asarray(sum(w * v[i] * v[j] for w, v in parts)) for i, j in pairs)
+
+    @cached_property
+    def _slopes(self) -> tuple[Array, ...]:
+        """The same of products of slopes (x, y): x f_x + y f_y across, x f_y − y f_x along."""
+        x, y, n, t = self.x, self.y, self.across, self.along
+        return n * x * x + t * y * y, (n - t) * x * y, n * y * y + t * x * x
 
 
 def _second(f: Array) -> tuple[Array, Array, Array]:

@@ -70,7 +70,7 @@ class Surfaces:
     def all(self, values: Array, known: Bool) -> list[Array]:
         """Plate, membrane and what is steered."""
         plate = self.plate(values, known)
-        return [plate, self.membrane(values, known), self.steered(values, known, plate, 2)]
+        return [plate, self.membrane(values, known), self.steered(values, known, plate, 1)]
 
     def again(self, values: Array, known: Bool, before: list[Array]) -> list[Later]:
         """The same from those of nearly the same pixels, each made when it is called for."""
