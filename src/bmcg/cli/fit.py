@@ -47,7 +47,7 @@ def fit(
     selection: o.SelectionOption = True,
     n_draws: o.NDraws = 100,
     likelihood: o.LikelihoodOption = o.Likelihood.gaussian,
-    noise: o.NoiseOption = o.Noise.shared,
+    noise: o.NoiseOption = o.Noise.auto,
     local: o.LocalOption = None,
     value_range: o.ValueRange = None,
     keep_range: o.KeepRange = False,

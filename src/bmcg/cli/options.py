@@ -56,6 +56,7 @@ class Likelihood(StrEnum):
 class Noise(StrEnum):
     """Whose Gaussian noise it is, as `bmcg.BMCG` names it."""
 
+    auto = "auto"
     shared = "shared"
     rows = "rows"
     cols = "cols"

@@ -77,8 +77,9 @@ class BMCG(LevelsModel):
         How a value comes from its entry: with Gaussian noise; with Student's, whose degrees of
         freedom are learned and which outliers do not move; as a zero or one; as one of several
         ordered levels between learned thresholds; as a count. "auto" proposes, and says so.
-    noise : {"shared", "rows", "cols"}, default="shared"
-        Whether Gaussian noise has one size, or one for each row, or for each column.
+    noise : {"auto", "shared", "rows", "cols"}, default="auto"
+        Whether Gaussian noise has one size, or one for each row, or for each column. "auto" asks
+        entries left out, where draws are, on one processor; else it is "shared".
     missing : {"unknown", "weak-zero"}, default="unknown"
         What an entry is that was not observed. "weak-zero" is for what was chosen (clicks, plays):
         every pair is a zero of small weight, one that was seen a one besides, which weighs by its
@@ -189,7 +190,7 @@ class BMCG(LevelsModel):
         selection: Any = True,
         n_draws: int = 100,
         likelihood: str = "gaussian",
-        noise: str = "shared",
+        noise: str = "auto",
         missing: Literal["unknown", "weak-zero"] = "unknown",
         local: Literal["auto", "rows", "cols", "both"] | None = None,
         value_range: Any = "auto",

@@ -46,7 +46,7 @@ from .many import Keeper, check_shared, group_of, lines_of_one, quiet, together
 from .recorded import RecordedModel
 from .sides import SideSpec, side_spec
 from .smooth import check_local, lines_for
-from .values import check_known, check_likelihood, chosen_likelihood, device_for
+from .values import check_known, check_likelihood, chosen_likelihood, device_for, may_be_uneven
 
 Array = NDArray[np.float64]
 
@@ -113,8 +113,7 @@ class FittingModel(CallbackSupport, RecordedModel):
         asked = self._asked(rows, cols)
         notes = (("row_features", rows.joined), ("col_features", cols.joined))
         joined = {argument: note for argument, note in notes if note}
-        given_codes = (("rows", rows.code), ("cols", cols.code))
-        codes = {side: code for side, code in given_codes if code is not None}
+        codes = {s: c for s, c in (("rows", rows.code), ("cols", cols.code)) if c is not None}
         # Chains end their burn-in themselves.
         most = None if asked.draw else self.max_sweeps
         tasks = SweepTasks(owner, given, observations.values, most)
@@ -304,7 +303,8 @@ class FittingModel(CallbackSupport, RecordedModel):
         rank = settings.rank if again is run else start.state.rank
         # Noise that was held to what left-out entries tell is what it was.
         held = any(v.question == "noise" and v.taken for v in self.selection_.verdicts)
-        least = self.noise_std_ if held and settings.draws else 0.0
+        held = held and bool(settings.draws) and likelihood.is_plain
+        least = self.noise_std_ if held else 0.0
         settings = replace(settings, bias=start.state.biased, rank=rank, least_noise=least)
         work = self._work(observations, (rows, cols), settings)
         device = device_for(self.device, likelihood)
@@ -355,6 +355,7 @@ class FittingModel(CallbackSupport, RecordedModel):
             learn=learn,
             single=self.storage == "float32",
             prior=Prior(likelihood=likelihood),
+            open_noise=self.noise == "auto" and may_be_uneven(likelihood, observations.values),
         )
 
     def _posterior(
@@ -363,10 +364,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         observations: Observations,
         backend: Backend | None = None,
     ) -> Posterior:
-        limits = self._limits(observations)
         # Moments of draws are those of independent rows.
         family: Family = "row" if fit.kind == "sampled" else fit.kind
-        fitted = Posterior.from_fit(fit, family, fit.limits or limits, backend)
+        fitted = Posterior.from_fit(fit, family, fit.limits or self._limits(observations), backend)
         size = 0.0 if is_implicit(self) else size_if_equal(observations.values)
         return fitted.unsure(size) if size and fitted.likelihood.is_linear else fitted
 

@@ -23,7 +23,7 @@ def check_missing(model: Any, observations: Observations) -> None:
         return
     for name, usual, why in (
         ("likelihood", "gaussian", "what was seen is a one, all else a zero"),
-        ("noise", "shared", "weights say what an entry is worth"),
+        ("noise", "auto", "weights say what an entry is worth"),
     ):
         if getattr(model, name) != usual:
             raise ValueError(

@@ -114,7 +114,7 @@ resume
         selection: Any = True,
         n_draws: int = 100,
         likelihood: str = "gaussian",
-        noise: str = "shared",
+        noise: str = "auto",
         local: Literal["auto", "rows", "cols", "both"] | None = None,
         value_range: Any = "auto",
         missing_values: float = np.nan,

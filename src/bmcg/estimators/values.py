@@ -16,7 +16,9 @@ from ..observations import Observations
 
 Array = NDArray[np.float64]
 
-NOISES = ("shared", "rows", "cols")
+NOISES = ("auto", "shared", "rows", "cols")
+# What is one size for all unless left-out entries speak against it, and what is in any case.
+SHARED = ("auto", "shared")
 # More levels than this are no levels; so many that follow each other evenly are proposed as such.
 MOST_LEVELS = 100
 FEW_LEVELS = 12
@@ -30,9 +32,9 @@ def check_likelihood(likelihood: Any, noise: Any, value_range: Any) -> None:
     check_choice("noise", noise, NOISES)
     if likelihood == "gaussian":
         return
-    if noise != "shared":
+    if noise not in SHARED:
         raise ValueError(
-            f'noise={noise!r} is for Gaussian noise: leave it at "shared", or use '
+            f'noise={noise!r} is for Gaussian noise: leave it at "auto", or use '
             'likelihood="gaussian"'
         )
     if not (value_range is None or is_auto(value_range)):
@@ -53,6 +55,11 @@ def chosen_likelihood(likelihood: str, noise: str, observations: Observations) -
             stacklevel=user_level(),
         )
     return likelihood_of(title)
+
+
+def may_be_uneven(likelihood: Likelihood, x: Array) -> bool:
+    """Whether noise may have a size each; of two values the mean says all that they scatter."""
+    return likelihood.is_plain and bool(((x != x.min()) & (x != x.max())).any())
 
 
 def device_for(device: str, likelihood: Likelihood) -> str:
@@ -103,7 +110,7 @@ def title_of(likelihood: str, noise: str, observations: Observations) -> tuple[s
         )
         if not x.any():
             raise ValueError(f'likelihood="{likelihood}": all {len(x)} values are zero')
-    return (likelihood if noise == "shared" else f"{likelihood} {noise}"), why
+    return (likelihood if noise in SHARED else f"{likelihood} {noise}"), why
 
 
 def proposed(x: Array) -> tuple[str, str]:

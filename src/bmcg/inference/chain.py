@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends.base import Random
+from ..likelihoods import Gaussian
 from .diagnostics import Diagnostics, effective_size, has_settled, own_r_hat, split_r_hat
 from .draws import Draws, Kept, levelled, stack
 from .enough import has_told
@@ -236,7 +237,8 @@ def sample(
             else:
                 chains.append(Chain(sides, prior, starts[number], seeds[number], plan))
             wanted = _wanted(plan, len(starts), number)
-            told = partial(has_told, n_chains=len(starts)) if prior.likelihood.is_plain else None
+            gaussian = isinstance(prior.likelihood, Gaussian)
+            told = partial(has_told, n_chains=len(starts)) if gaussian else None
             if _follow(chains[-1], wanted, kept, told, callback, so_far, lambda: keep(place())):
                 break
             sides = chains[-1].sides

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -68,6 +68,9 @@ class Settings:
     least_noise : float
         Standard deviation that Gaussian noise has at the least in a fit that samples, in the
         unit of the values.
+    open_noise : bool
+        Whether noise of each row, or of each column, is a question where noise is Gaussian and one
+        for all.
     local : Lines, Grid or None
         Where the local term of a variational fit is smooth; None without one.
     local_open : tuple of Lines or Grid
@@ -91,8 +94,13 @@ class Settings:
     chains: int = 0
     burn_in: int = 120
     least_noise: float = 0.0
+    open_noise: bool = False
     local: Ground | None = None
     local_open: tuple[Ground, ...] = ()
+
+    def with_likelihood(self, likelihood: Likelihood) -> Settings:
+        """With values that come from their entries in another way."""
+        return replace(self, prior=replace(self.prior, likelihood=likelihood))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, likelihood_of
 from ..likelihoods.base import Places
 from ..likelihoods.outcomes import Distribution
 from ..likelihoods.predictive import NO_LIMITS, Limits, Predictive
@@ -25,7 +25,7 @@ from .forgiven import believable, chain_error
 from .form import Form, Sides
 from .hopeless import Hopeless
 from .sampled import chains_of, run_sampled
-from .score import Confidence, Score
+from .score import NO_LOGS, Confidence, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -36,16 +36,18 @@ Array = NDArray[np.float64]
 TRIAL_CHAINS = 3
 
 
-def losses(fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits) -> Array:
+def losses(
+    fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits, squared: bool | None = None
+) -> Array:
     """What a fit loses on each left-out entry, shape (n_left_out,).
 
-    Squared errors where noise is Gaussian and one for all. Else such errors are those of the
-    noisiest, or nothing that a value is meant for: −ln p of the value it is.
+    Squared errors where noise is Gaussian and one for all, or that is in question. Else such errors
+    are those of the noisiest, or nothing that a value is meant for: −ln p of the value it is.
     """
     found = predicted(fit, fold, likelihood)
     if isinstance(found, Predictive):
         found = replace(found, limits=limits)
-    if likelihood.is_plain:
+    if likelihood.is_plain if squared is None else squared:
         return np.maximum((fold.values - found.mean) ** 2, fold.nothing)
     return -found.log_density(fold.values)
 
@@ -60,13 +62,13 @@ def predicted(fit: Fit, fold: Fold, likelihood: Likelihood) -> Distribution:
     return likelihood.observed(mean, variance, fit.state.noise, at)
 
 
-def _ways(fold: Fold, settings: Settings, fit: Fit) -> list[Array]:
+def _ways(fold: Fold, settings: Settings, squared: bool, fit: Fit) -> list[Array]:
     """What a fit loses as it is, and within the range of the kept values if that is a question."""
     likelihood, kept = settings.prior.likelihood, fold.kept.values
     limits = [NO_LIMITS if settings.limits is None else settings.limits]
-    if settings.limits is None and likelihood.is_plain:
+    if settings.limits is None and squared:
         limits.append((float(kept.min()), float(kept.max())))
-    return [losses(fit, fold, likelihood, limit) for limit in limits]
+    return [losses(fit, fold, likelihood, limit, squared) for limit in limits]
 
 
 def ties(sides: Sides, settings: Settings) -> Any:
@@ -109,6 +111,7 @@ class Choice:
             "drawn": settings.draws > 0,
             "clipped": self.clipped,
             "least_noise": settings.least_noise,
+            "noise": settings.prior.likelihood.title,
             "answered": list(self.answered),
         }
 
@@ -120,6 +123,8 @@ class Choice:
         least = float(parts.get("least_noise", 0.0))
         told = {name: parts[name] for name in ("rank", "bias")}
         chosen = replace(settings, **told, draws=draws, least_noise=least)
+        if settings.open_noise and "noise" in parts:
+            chosen = chosen.with_likelihood(likelihood_of(parts["noise"]))
         score = Score(np.empty(0), parts["clipped"])
         return cls(form, chosen, score, tuple(parts.get("answered", ())))
 
@@ -144,6 +149,8 @@ class Judge:
     unseen : tuple of ndarray of bool
         Rows and columns without any entry, of shapes (m,) and (n,).
     n_entries : int
+    squared : bool
+        Whether squared errors are what is lost; if not, −ln p.
     draws, fit_chains : int
         That the fit will keep, if it samples, and how many chains it will have.
     analyses : Analyses
@@ -163,6 +170,7 @@ class Judge:
     show: Callable[[Progress, str], None]
     unseen: tuple[NDArray[np.bool_], NDArray[np.bool_]]
     n_entries: int
+    squared: bool = True
     draws: int = 0
     fit_chains: int = 1
     analyses: Analyses = field(default_factory=Analyses)
@@ -186,8 +194,9 @@ class Judge:
         views = observations.by_row, observations.by_col
         rows, cols = (np.diff(view.indptr) == 0 for view in views)
         folds, n = make_folds(observations, settings.seed), len(observations)
+        squared = settings.prior.likelihood.is_plain
         many = settings.draws, settings.chains or chains_of(settings, n)
-        return cls(folds, sides, backend, show, (rows, cols), n, *many, **rest)
+        return cls(folds, sides, backend, show, (rows, cols), n, squared, *many, **rest)
 
     def start(self, observations: Observations, settings: Settings) -> Start | None:
         """Where a variational fit of all entries may start: where that of nearly all ended.
@@ -223,17 +232,22 @@ class Judge:
         """Of a model, within the range of the kept values if that is a question and better so."""
         found: tuple[list[Array], list[Array]] = ([], [])
         likelihood, confidence = settings.prior.likelihood, Confidence()
+        logs: list[Array] = []
         for number, fold in enumerate(self.folds, 1):
             of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
-            about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings)
+            about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings, self.squared)
             fit = self._fit(
                 fold, form, settings, about, Hopeless(ways, partial(self._is_lost, found))
             )
             less = np.zeros(len(fold.values))
-            if likelihood.is_plain:
+            if self.squared:
                 less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
-                noise = fit.scale**2 / float(fit.state.noise.tau.mean)
-                confidence = confidence.of(predicted(fit, fold, likelihood), fold.values, noise)
+                guess = predicted(fit, fold, likelihood)
+                if settings.open_noise:
+                    logs.append(losses(fit, fold, likelihood, settings.limits or NO_LIMITS, False))
+                if likelihood.is_plain:
+                    noise = fit.scale**2 / float(fit.state.noise.tau.mean)
+                    confidence = confidence.of(guess, fold.values, noise)
             lost = self._is_lost(
                 found, now := [one - believable(less, one, fold.nothing) for one in ways(fit)]
             )
@@ -241,8 +255,9 @@ class Judge:
                 part.append(loss)
             if lost:
                 break
+        told = np.concatenate(logs) if logs else NO_LOGS
         scores = [
-            Score(np.concatenate(part), clipped, likelihood.is_plain, confidence)
+            Score(np.concatenate(part), clipped, self.squared, confidence, told)
             for part, clipped in zip(found, (False, True), strict=True)
             if part
         ]

@@ -24,7 +24,7 @@ from .form import Form
 from .left_out import Judge
 from .score import LESS, Score
 from .side import Strengths
-from .variational import run
+from .variational import WAIT, run
 from .verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -145,9 +145,11 @@ def ask_biases(trials: Trials, standing: Standing) -> Answer:
         rule = "because a row or a column has no observation"
         verdict = clock.verdict("biases", "biases", True, rule, np.nan, np.nan)
         return replace(standing, settings=replace(settings, bias=True)), (verdict,)
+    # Where precisions wait for the rest, bounds say nothing before they are learned.
+    waits = 0 if settings.prior.likelihood.is_plain else WAIT
     short = replace(
         settings,
-        max_sweeps=TRIAL_SWEEPS,
+        max_sweeps=waits + TRIAL_SWEEPS,
         rank=min(settings.rank, TRIAL_RANK),
         family="row",
         learn=False,

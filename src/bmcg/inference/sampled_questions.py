@@ -14,10 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..likelihoods import Uneven
 from .fit import Settings, SideInput
 from .form import AS_GIVEN, Form, forms_of
 from .left_out import Choice, Judge, weigh
-from .score import DEAR, LESS, MORE, OTHER, Confidence
+from .score import DEAR, LESS, MORE, OTHER, SURER, Confidence
 from .verdict import Verdict
 
 # Components that questions are asked with, before their number is one.
@@ -33,6 +34,8 @@ HEAVY_SHARE = 0.5
 MOST_NOISES = 3
 
 SIDES = ("rows", "columns")
+# Noise that may not be one for all. Columns come first: what a table measures has a noise each.
+WHOSE = (("column", Uneven(side="cols")), ("row", Uneven(side="rows")))
 
 
 class Questions:
@@ -80,7 +83,7 @@ class Questions:
             burn_in=TRIAL_BURN_IN,
         )
         self.choice = Choice(self._least(), trial)
-        self.tried = {(self.choice.form, rank, trial.bias, trial.least_noise)}
+        self.tried = {_model_of(self.choice)}
 
     def answer(self) -> tuple[Choice, list[Verdict]]:
         """The model that predicts best, with the settings of its fit, and what was tried."""
@@ -90,6 +93,7 @@ class Questions:
         chosen = self.choice.settings
         full = self.settings if chosen.draws else chosen
         full = replace(full, rank=chosen.rank, bias=chosen.bias, least_noise=chosen.least_noise)
+        full = full.with_likelihood(chosen.prior.likelihood)
         return replace(self.choice, settings=full), self.verdicts
 
     def _ask(self) -> None:
@@ -137,12 +141,10 @@ class Questions:
             form or self.choice.form,
             replace(self.choice.settings, **changes),  # type: ignore[arg-type]
         )
-        own = other.settings
-        model = other.form, own.rank, own.bias, own.least_noise
-        if model in self.tried:
+        if _model_of(other) in self.tried:
             # It has lost to one that what stands has won against.
             return False
-        self.tried.add(model)
+        self.tried.add(_model_of(other))
         self.choice, verdict = weigh(self.judge, self.choice, other, question, tried, rule)
         self.verdicts.append(verdict)
         return verdict.taken
@@ -159,7 +161,7 @@ class Questions:
         those that were left out allow, and believes too much of what it has seen.
         """
         model = self.choice.form, self.choice.settings.rank, self.choice.settings.bias
-        if model == self.noise_of:
+        if model == self.noise_of or not self._is_one_for_all():
             return
         for _ in range(MOST_NOISES):
             told, is_held = self._confidence, self.choice.settings.least_noise > 0
@@ -174,6 +176,28 @@ class Questions:
             self._noise(float(np.sqrt(told.own * variance)), rule)
             break
         self.noise_of = model
+
+    def _is_one_for_all(self) -> bool:
+        """Whether noise has one size, after asking; if not, nothing is asked of that size.
+
+        Where each row, or column, has noise of its own, what is known of the size of errors has to
+        be told better by that, and entries be predicted as well.
+        """
+        settings, here = self.choice.settings, self.judge.backend.on_host
+        is_open = here and settings.open_noise and not settings.least_noise
+        if is_open and settings.prior.likelihood.is_plain:
+            for one, likelihood in WHOSE:
+                words = f"noise of each {one}"
+                prior = replace(settings.prior, likelihood=likelihood)
+                self._offer("noise", words, SURER, prior=prior)
+        if self.choice.settings.prior.likelihood.is_plain:
+            return True
+        if self.judge.squared:
+            # Squared errors are those of the noisiest.
+            assert self.choice.score is not None
+            self.judge.squared = False
+            self.choice = replace(self.choice, score=self.choice.score.in_logs())
+        return False
 
     def _next_noise(self) -> float:
         """Variance of noise to try next; nought if there is nothing to try.
@@ -326,6 +350,12 @@ class Questions:
         taken = rival.score.replaces(drawn.score, OTHER)
         self.verdicts.append(verdict._replace(taken=taken, standing=drawn.score.error))
         self.choice = _after(rival, drawn) if taken else drawn
+
+
+def _model_of(choice: Choice) -> tuple[object, ...]:
+    """What tells a model from others."""
+    own = choice.settings
+    return choice.form, own.rank, own.bias, own.least_noise, own.prior.likelihood.title
 
 
 def _after(rival: Choice, drawn: Choice) -> Choice:

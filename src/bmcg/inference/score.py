@@ -15,11 +15,13 @@ Array = NDArray[np.float64]
 CLEAR = 3.0
 # How a model has to compare with the one that stands: be better; be better by more than the
 # standard error, because it knows more, and by a share of the error besides, because it takes
-# several times as long; or be as good, because it knows less.
-OTHER, MORE, DEAR, LESS = 0, 1, 2, -1
+# several times as long; be as good, because it knows less; or be as good in its errors and tell
+# their sizes better beyond doubt.
+OTHER, MORE, DEAR, LESS, SURER = 0, 1, 2, -1, 3
 WORTH = 0.005
 # Share of the expected squared error that a model may be off by.
 SLIGHT = 0.05
+NO_LOGS = np.empty(0)
 
 
 class Confidence(NamedTuple):
@@ -75,12 +77,15 @@ class Score(NamedTuple):
         Whether these are within the observed range.
     squared : bool
     confidence : Confidence
+    logs : ndarray of shape (n_left_out,)
+        −ln p of each, where that is a question besides squared errors; else empty.
     """
 
     losses: Array
     clipped: bool
     squared: bool = True
     confidence: Confidence = Confidence()
+    logs: Array = NO_LOGS
 
     @property
     def error(self) -> float:
@@ -95,22 +100,35 @@ class Score(NamedTuple):
 
     def is_as_good_as(self, other: Score) -> bool:
         """Whether the other's gain is within one standard error of nothing."""
-        gain = self.losses - other.losses
-        return bool(gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)))
+        return not _shows(self.losses - other.losses)
+
+    def tells_more_than(self, other: Score) -> bool:
+        """Whether the densities of what was left out are higher beyond doubt."""
+        return len(self.logs) == len(other.logs) > 0 and _shows(other.logs - self.logs, CLEAR)
+
+    def in_logs(self) -> Score:
+        """With −ln p for what is lost."""
+        return Score(self.logs, False, False)
 
     def first(self, count: int) -> Score:
         """On the first entries alone."""
-        return self._replace(losses=self.losses[:count])
+        return self._replace(losses=self.losses[:count], logs=self.logs[:count])
 
     def trails(self, other: Score) -> bool:
         """Whether the other's gain is beyond doubt."""
-        gain = self.losses - other.losses
-        return bool(gain.mean() > CLEAR * gain.std(ddof=1) / np.sqrt(len(gain)))
+        return _shows(self.losses - other.losses, CLEAR)
 
     def replaces(self, standing: Score, rule: int) -> bool:
         """Whether it does for its model to take the place of the one that stands."""
         if rule == DEAR and self.squared and self.error > (1.0 - WORTH) * standing.error:
             return False
+        if rule == SURER:
+            return self.is_as_good_as(standing) and self.tells_more_than(standing)
         if rule in (MORE, DEAR):
             return not standing.is_as_good_as(self)
         return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
+
+
+def _shows(gain: Array, errors: float = 1.0) -> bool:
+    """Whether a mean gain, of shape (n_left_out,), is more than so many standard errors."""
+    return bool(gain.mean() > errors * gain.std(ddof=1) / np.sqrt(len(gain)))

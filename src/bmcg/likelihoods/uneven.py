@@ -19,6 +19,9 @@ from .gamma import Gamma
 from .gaussian import LOG_2PI, Gaussian
 
 LEAST, MOST = 1e-2, 1e6
+# A row of equal values would have no noise at all. What is finer than this share of the values'
+# spread is arithmetic: every value counts as known to within it.
+FINEST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Uneven(Gaussian):
         """Entries of each of n rows, or columns, and their expected squares."""
         at = self._at(match.entries)
         counts = np.bincount(at, minlength=n).astype(np.float64)
-        return counts, np.bincount(at, match.squares, n).astype(np.float64)
+        return counts, np.bincount(at, match.squares, n) + FINEST**2 * counts
 
 
 def _each(noise: Noise) -> Gamma:
