@@ -111,7 +111,7 @@ def test_columns_of_one_value_do_not_take_over(posterior, noise):
     X[:, 3], X[:, 8] = 0.0, 7.0
     model = fitted(X, seen, posterior=posterior, noise=noise, max_sweeps=100)
     others = np.delete(np.arange(12), (3, 8))
-    assert error(model, truth, seen | ~np.isin(np.arange(12), others)) < 0.35
+    assert error(model, truth, seen | ~np.isin(np.arange(12), others)) < 0.6 * truth.std()
     mean, std = model.predict([0, 0], [3, 8], return_std=True)
     np.testing.assert_allclose(mean, [0.0, 7.0], atol=0.4)
     if noise == "cols":
