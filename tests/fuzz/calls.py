@@ -109,7 +109,7 @@ def options(r: Random, of: Any) -> dict[str, Any]:
             "poisson",
             "negative_binomial",
         ),
-        "noise": ("shared", "rows", "cols"),
+        "noise": ("auto", "shared", "rows", "cols"),
         "missing": ("unknown", "weak-zero"),
         "value_range": (None, "observed", (0, 1), (-100, 100)),
         "learn_graphs": (True, False),
