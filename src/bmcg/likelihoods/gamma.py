@@ -46,7 +46,8 @@ class Gamma:
 
     @classmethod
     def of_draws(cls, draws: Array) -> Gamma:
-        """One with the mean and the spread of draws (s,)."""
-        mean, variance = float(draws.mean()), float(draws.var(ddof=1)) if len(draws) > 1 else 0.0
-        shape = mean**2 / max(variance, 1e-12 * mean**2)
-        return cls(np.asarray(shape), np.asarray(shape / mean))
+        """Those with the mean and the spread of draws, (s,) of one or (s, k) of k."""
+        mean = np.asarray(draws.mean(axis=0, dtype=np.float64))
+        variance = draws.var(axis=0, ddof=1, dtype=np.float64) if len(draws) > 1 else 0.0
+        shape = np.asarray(mean**2 / np.maximum(variance, 1e-12 * mean**2))
+        return cls(shape, np.asarray(shape / mean))

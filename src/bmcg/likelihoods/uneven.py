@@ -106,11 +106,8 @@ class Uneven(Gaussian):
 
     def summary(self, tau: Array, own: Own) -> Noise:
         """Gammas with the means and spreads of the draws."""
-        each = [Gamma.of_draws(draws) for draws in own["precisions"].T]
-        parts = {
-            "shape": np.array([float(g.shape) for g in each]),
-            "rate": np.array([float(g.rate) for g in each]),
-        }
+        each = Gamma.of_draws(own["precisions"])
+        parts = {"shape": each.shape, "rate": each.rate}
         a = np.exp(np.log(own["concentration"]).mean())
         return Noise(Gamma(np.asarray(a), np.asarray(a / tau.mean())), parts)
 
