@@ -79,7 +79,6 @@ def test_sizes_have_to_be_told_better_beyond_doubt_and_errors_be_as_small():
     assert not told._replace(logs=logs - 0.005 - gain).replaces(standing, SURER)
     assert not told._replace(losses=losses + 0.1).replaces(standing, SURER)
     assert not told._replace(logs=np.empty(0)).replaces(standing, SURER)
-    assert told.in_logs().error == pytest.approx(told.logs.mean())
 
 
 def test_a_checkpoint_keeps_whose_noise_it_is():

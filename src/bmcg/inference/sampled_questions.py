@@ -190,14 +190,7 @@ class Questions:
                 words = f"noise of each {one}"
                 prior = replace(settings.prior, likelihood=likelihood)
                 self._offer("noise", words, SURER, prior=prior)
-        if self.choice.settings.prior.likelihood.is_plain:
-            return True
-        if self.judge.squared:
-            # Squared errors are those of the noisiest.
-            assert self.choice.score is not None
-            self.judge.squared = False
-            self.choice = replace(self.choice, score=self.choice.score.in_logs())
-        return False
+        return self.choice.settings.prior.likelihood.is_plain
 
     def _next_noise(self) -> float:
         """Variance of noise to try next; nought if there is nothing to try.

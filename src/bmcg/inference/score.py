@@ -106,10 +106,6 @@ class Score(NamedTuple):
         """Whether the densities of what was left out are higher beyond doubt."""
         return len(self.logs) == len(other.logs) > 0 and _shows(other.logs - self.logs, CLEAR)
 
-    def in_logs(self) -> Score:
-        """With −ln p for what is lost."""
-        return Score(self.logs, False, False)
-
     def first(self, count: int) -> Score:
         """On the first entries alone."""
         return self._replace(losses=self.losses[:count], logs=self.logs[:count])

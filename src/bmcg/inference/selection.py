@@ -229,8 +229,7 @@ def _select_drawn(
         # A variational fit asks its own questions of what has been chosen, and begins where the
         # trial that spoke for it has ended.
         if resume is None:
-            if judge.squared == settings.prior.likelihood.is_plain:
-                options |= {"whole": choice.score}
+            options |= {"whole": choice.score}
             options |= {"start": judge.start(observations, choice.settings)}
         left = [name for name in asked if name not in choice.answered]
         inner = select(observations, chosen, choice.settings, show=show, asked=left, **options)
