@@ -35,7 +35,7 @@ def test_a_hole_in_which_nothing_is_known_teaches_nothing():
     known[30:62, 30:62] = False
     # Flat where nothing is known: those patches would be a kind of their own.
     flat = np.where(known, picture, 0.0)
-    texture, guess = learn(flat, known, flat, 0.0, 0, NumbaBackend(1))
+    texture, guess = learn(flat, (known, known), flat, 0.0, 0, NumbaBackend(1))
     found = texture.fill(flat, known, ~known, guess, NumbaBackend(1))[0]
     assert np.abs(found - picture)[0, 30:32, 30:62].max() < 10
 
