@@ -22,10 +22,14 @@ def surface(seed, n=40):
 
 
 def test_bands_hold_in_holes_wider_than_a_patch():
-    picture, known = surface(0)
-    found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
-    inside = (np.abs(found.mean - picture) < 1.645 * found.std)[~known]
-    assert inside.mean() > 0.85
+    # One hole is one draw: what is claimed is the share over many.
+    shares = []
+    for seed in range(6):
+        picture, known = surface(seed)
+        found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
+        shares.append((np.abs(found.mean - picture) < 1.645 * found.std)[~known].mean())
+    assert np.mean(shares) > 0.88
+    assert min(shares) > 0.75
 
 
 def test_a_hole_in_which_nothing_is_known_teaches_nothing():

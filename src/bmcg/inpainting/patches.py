@@ -166,17 +166,14 @@ def learn(
     sums = [_squares(own, kind, n_kinds, noise) for own in filled]
     part, number, least = FIRST, 0, np.inf
     while True:
-        models = tuple(
-            Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
-        )
+        models = _learned(sums, share, levels)
         some = slice(0, int(np.ceil(part * len(at))))
         patches, seen = x[:, at[some]], flat[at[some]]
         if number:
             kind = most_probable(models, patches, seen, filled[:, some], pool)
-        own_kind = kind[some]
-        share = np.bincount(own_kind, minlength=n_kinds)
+        share = np.bincount(kind[some], minlength=n_kinds)
         for c, model in enumerate(models):
-            filled[c, some], sums[c] = model.moments(patches[c], seen, own_kind, pool)
+            filled[c, some], sums[c] = model.moments(patches[c], seen, kind[some], pool)
         better = _pasted(filled[:, some], at[some], g)
         if part == LAST:
             break
@@ -184,12 +181,16 @@ def learn(
         number += 1
         part = MIDDLE if error < least and number < MOST_STEPS else LAST
         least = error
-    models = tuple(
-        Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
-    )
+    models = _learned(sums, share, levels)
     noises, clean = (np.stack(found) for found in zip(*map(_noise, models), strict=True))
     texture = Texture(basis, level, models, noises, clean, share / share.sum())
     return texture, (basis @ better + level[:, None]).reshape(guess.shape)
+
+
+def _learned(sums: list[Array], share: Index, levels: Array) -> tuple[Gaussians, ...]:
+    """The Gaussians of each channel."""
+    pairs = zip(sums, levels, strict=True)
+    return tuple(Gaussians.learned(own, share, spread) for own, spread in pairs)
 
 
 def turned(picture: Array, basis: Array, level: Array) -> Array:

@@ -149,7 +149,7 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
 
     more = more_trials(known, first, errors_of_surface, rng)
     variances = patches[0][1].mean(axis=0), patches[1][1]
-    error = expected_error(known, first, _squared(tried - values), more, variances)
+    error = expected_error(values, known, first, _squared(tried - values), more, variances)
     return Inpainted(mean, np.sqrt(error), texture.noise_std, texture.ranks)
 
 
