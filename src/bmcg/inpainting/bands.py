@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,16 @@ class Trial:
     kept: Bool
     squared: Array
 
+    @cached_property
+    def depth(self) -> Array:
+        """Of every pixel, with the held-out ones missing."""
+        return depth(self.kept)
+
+    @cached_property
+    def told(self) -> Array:
+        """How much a pixel tells for itself, zero where it is not held out."""
+        return np.where(self.held, independence(self.kept), 0.0)
+
 
 class Profile:
     """A quantity by depth in a gap.
@@ -63,10 +74,7 @@ class Profile:
         depths, weight, what = (
             np.concatenate(found)
             for found in zip(
-                *(
-                    (depth(t.kept)[t.held], independence(t.kept)[t.held], part[t.held])
-                    for t, part in parts
-                ),
+                *((t.depth[t.held], t.told[t.held], part[t.held]) for t, part in parts),
                 strict=True,
             )
         )
@@ -174,19 +182,16 @@ def expected_error(
 
 def _left(values: Array, trial: Trial, squared: Array, expected: Callable[[Array], Array]) -> Left:
     """The wide gaps of a trial, against the errors expected at their depths."""
-    weight = np.where(trial.held, independence(trial.kept), 0.0)
-    ratio = squared / np.maximum(expected(depth(trial.kept)), 1e-12)
-    return Left(wide_gaps(values, trial.kept), weight, ratio)
+    ratio = squared / np.maximum(expected(trial.depth), 1e-12)
+    return Left(wide_gaps(values, trial.kept), trial.told, ratio)
 
 
 def _locally(parts: list[tuple[Trial, Array, Profile]]) -> Array:
     """How much larger a quantity is nearby than elsewhere at its depth, shape (h, w)."""
     weight, total = (np.zeros(parts[0][1].shape) for _ in range(2))
     for trial, what, profile in parts:
-        at = depth(trial.kept)
-        here = np.where(trial.held, independence(trial.kept), 0.0)
-        weight += here
-        total += here * what / np.maximum(profile(at), 1e-12)
+        weight += trial.told
+        total += trial.told * what / np.maximum(profile(trial.depth), 1e-12)
     return local_average(total / np.maximum(weight, 1e-300), weight, 1.0)
 
 

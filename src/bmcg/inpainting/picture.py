@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,11 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     # it misses the noise by 1/(1 - h): between the two is the noise itself.
     noise = (_loss(surface - values, kept) * _loss(surface - values, held)) ** 0.25
     patches, texture = _patches(values, (known, held), trials[2], noise, parameters)
-    trials, finals = [*trials, patches[0][0]], [*finals, lambda: patches[1][0]]
+    # Patches know better than the plate where edges run.
+    trials[2] = fields.steered(values, kept, patches[0][0], 1)
+    trials.append(patches[0][0])
+    finals.append(partial(fields.steered, values, known, patches[1][0], 1))
+    finals.append(lambda: patches[1][0])
     best = min(_loss(found - values, held) for found in trials)
     lines = _lines(values, kept, held, best, parameters)
     trials, finals = trials + lines, finals + [lambda: lines[0]] * len(lines)
