@@ -73,7 +73,7 @@ class Surfaces:
         return [plate, self.membrane(values, known), self.steered(values, known, plate, 1)]
 
     def again(self, values: Array, known: Bool, before: list[Array]) -> list[Later]:
-        """Plate and membrane from those of nearly the same pixels, made when they are called for."""
+        """Plate and membrane from those of nearly the same pixels, each made when called for."""
         return [
             lambda: self.plate(values, known, before[0]),
             lambda: self.membrane(values, known, before[1]),
