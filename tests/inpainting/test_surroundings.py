@@ -59,6 +59,16 @@ def test_few_holes_tell_no_slope():
     assert (found(wide) == 1.0).all()
 
 
+def test_a_few_great_errors_among_many_of_nothing_are_not_forgotten():
+    rng = np.random.default_rng(0)
+    known = holed(range(10, 380, 30))
+    wide = wide_gaps(rng.standard_normal((1, *known.shape)), known)
+    ratio = np.where(rng.random(known.shape) < 0.05, 20.0, 1e-9)
+    weight = np.where(known, 0.0, 1.0)
+    found = Surroundings([Left(wide, weight, ratio)])(wide)[~known]
+    assert found.mean() == pytest.approx(0.25, rel=0.2)
+
+
 def test_bands_are_wider_in_a_hole_among_branches_than_in_the_sky():
     rng = np.random.default_rng(2)
     picture = 120.0 + rng.standard_normal((128, 256))

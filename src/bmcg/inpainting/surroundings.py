@@ -21,6 +21,8 @@ Index = NDArray[np.intp]
 
 # Share of left-out pixels that bands are fitted to hold, and half their width in deviations.
 LEVEL, QUANTILE = 0.9, 1.6448536269514722
+# Where most errors are nothing beside a few, a deviation is still half of the root mean square.
+LEAST_WIDTH = 0.25
 # Gaps without which nothing is said about slopes.
 LEAST_GAPS = 4
 
@@ -104,10 +106,10 @@ class Surroundings:
             np.concatenate([x[here] for x, here in zip(what, told, strict=True)])
             for what in (scores, [trial.weight for trial in trials])
         )
-        self.width = _quantile(score, weight) / QUANTILE**2
+        self.width = max(_quantile(score, weight) / QUANTILE**2, LEAST_WIDTH)
 
     def __call__(self, wide: Wide) -> Array:
-        """At every pixel, shape (h, w), such that bands of 90 % hold as many of those left out."""
+        """At every pixel, shape (h, w); bands of 90 % then hold as many of those left out."""
         return self.width * self._factor(wide)
 
     def _factor(self, wide: Wide) -> Array:
