@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from benchmarks.reporting import COMMIT, ROOT, write_page
 from bmcg.files.storage import write_atomically
 from bmcg.inpainting import inpaint
 
-from .cases import DAMAGE, case, decibels, pictures
+from .cases import DAMAGE, case, decibels, pictures, places
 from .page import page
 from .rivals import NAMES, fill
 
@@ -52,7 +53,17 @@ def main() -> None:
 
 
 def _own(name: str, damage: str) -> dict[str, Any]:
-    truth, seen, known = case(name, damage)
+    """Means over the places where the damage is, and the most seconds."""
+    found = [_one(name, damage, place) for place in range(places(damage))]
+    cell = {key: float(np.mean([one[key] for one in found])) for key in ("psnr", "held")}
+    held = [one["held"] for one in found]
+    seconds = max(one["seconds"] for one in found)
+    return cell | {"seconds": seconds, "places": held, "commit": COMMIT}
+
+
+def _one(name: str, damage: str, place: int) -> dict[str, float]:
+    truth, seen, known = case(name, damage, place)
+    _warm()
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,8 +71,16 @@ def _own(name: str, damage: str) -> dict[str, Any]:
     seconds = time.process_time() - began
     # A band is of the pixel as it would have been seen.
     held = np.mean((np.abs(found.mean - seen) <= 1.645 * found.std)[~known])
-    cell = {"psnr": decibels(truth, known, found.mean), "seconds": seconds, "held": float(held)}
-    return cell | {"commit": COMMIT, "note": getattr(found, "ways", "")}
+    return {"psnr": decibels(truth, known, found.mean), "seconds": seconds, "held": float(held)}
+
+
+@cache
+def _warm() -> None:
+    """A first picture, small, for which kernels are compiled or read and packages imported."""
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inpaint(rng.standard_normal((64, 64)), rng.random((64, 64)) < 0.5, n_jobs=1)
 
 
 def _rivals(python: str, name: str, damage: str) -> list[tuple[str, dict[str, Any]]]:

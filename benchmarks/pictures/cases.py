@@ -18,8 +18,8 @@ NOISE = 20.0
 SHARES = (0.1, 0.3, 0.5)
 DAMAGE = (*(f"{share:.0%} known" for share in SHARES),)
 DAMAGE = (*DAMAGE, *(f"{name}, noise" for name in DAMAGE), "scratches", "text", "holes")
-# How many holes, and how wide.
-HOLES, SIDE = 3, 41
+# How many holes, how wide, and how many times they are put elsewhere.
+HOLES, SIDE, PLACES = 3, 41, 4
 
 
 def pictures() -> dict[str, Path]:
@@ -30,14 +30,19 @@ def pictures() -> dict[str, Path]:
     return {path.stem: path for path in sorted((Path(folder) / "images").glob("*.png"))}
 
 
-def case(name: str, damage: str) -> tuple[Array, Array, Bool]:
+def places(damage: str) -> int:
+    """How many times a damage is drawn."""
+    return PLACES if damage == "holes" else 1
+
+
+def case(name: str, damage: str, place: int = 0) -> tuple[Array, Array, Bool]:
     """The picture, as it would be seen whole, noise and all, and where it is, (h, w) each."""
     truth = np.asarray(Image.open(pictures()[name]).convert("L"), dtype=np.float64)
     if damage in ("scratches", "text"):
         make = {"scratches": scratches, "text": words}[damage]
         known = np.asarray(make((truth.shape[1], truth.shape[0]))) == 0
     elif damage == "holes":
-        known = _with_holes(truth.shape, np.random.default_rng(0))
+        known = _with_holes(truth.shape, np.random.default_rng(place))
     else:
         known = np.random.default_rng(0).random(truth.shape) < float(damage.split("%")[0]) / 100
     seen = truth

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.reporting import machine, table
 
-from .cases import DAMAGE, NOISE, SIDE
+from .cases import DAMAGE, HOLES, NOISE, PLACES, SIDE
 from .rivals import NAMES
 
 BEFORE = "before"
@@ -14,11 +14,14 @@ HEAD = f"""# Pictures
 
 Printed by `python -m benchmarks.pictures`: 256 × 256 test pictures, some of their pixels missing,
 "noise" of {NOISE:.0f} grey levels on what is known. Decibels are PSNR over the missing pixels
-against the clean picture; seconds are of the processor, one thread; "held" is the share of missing
+against the clean picture; seconds are of the processor, one thread, in a process that has filled
+another picture before; "held" is the share of missing
 pixels, as they would have been seen with the same noise, within bands of 90 %.
 Others as their packages have them by default (OpenCV: a radius of 3).
-"before" is bmcg at 6b21f487: a surface alike in all directions, patches and lines. Three holes of
-{SIDE} × {SIDE} pixels are wider than what any of them can know about: there the bands count.
+"before" is bmcg at 6b21f487: a surface alike in all directions, patches and lines.
+{HOLES} holes of {SIDE} × {SIDE} pixels, put into {PLACES} places of each picture, are wider than
+what any of them can know about: there the bands count. Figures of holes are means over the places,
+the most seconds of one, and the shares held in each place.
 
 """
 
@@ -47,6 +50,9 @@ def _rows(cells: dict[str, dict[str, Any]], damage: str) -> list[list[str]]:
         others = [here[key]["psnr"] for key in (BEFORE, *NAMES) if key in here]
         shown = [f"{here[key]['psnr']:.2f}" if key in here else "" for key in (BEFORE, *NAMES)]
         gap = f"{own['psnr'] - max(others):+.2f}" if others else ""
-        figures = f"{own['psnr']:.2f}", f"{own['held']:.0%}", f"{own['seconds']:.1f}"
+        held = f"{own['held']:.0%}"
+        if len(own.get("places", ())) > 1:
+            held += f" ({', '.join(f'{share:.0%}' for share in own['places'])})"
+        figures = f"{own['psnr']:.2f}", held, f"{own['seconds']:.1f}"
         rows.append([name, *figures, *shown, gap])
     return rows

@@ -22,10 +22,14 @@ def surface(seed, n=40):
 
 
 def test_bands_hold_in_holes_wider_than_a_patch():
-    picture, known = surface(0)
-    found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
-    inside = (np.abs(found.mean - picture) < 1.645 * found.std)[~known]
-    assert inside.mean() > 0.85
+    # One hole is one draw: what is claimed is the share over many.
+    shares = []
+    for seed in range(6):
+        picture, known = surface(seed)
+        found = inpaint(np.where(known, picture, 0), known, n_jobs=1)
+        shares.append((np.abs(found.mean - picture) < 1.645 * found.std)[~known].mean())
+    assert np.mean(shares) > 0.88
+    assert min(shares) > 0.75
 
 
 def test_a_hole_in_which_nothing_is_known_teaches_nothing():
@@ -35,7 +39,7 @@ def test_a_hole_in_which_nothing_is_known_teaches_nothing():
     known[30:62, 30:62] = False
     # Flat where nothing is known: those patches would be a kind of their own.
     flat = np.where(known, picture, 0.0)
-    texture, guess = learn(flat, known, flat, 0.0, 0, NumbaBackend(1))
+    texture, guess = learn(flat, (known, known), flat, 0.0, 0, NumbaBackend(1))
     found = texture.fill(flat, known, ~known, guess, NumbaBackend(1))[0]
     assert np.abs(found - picture)[0, 30:32, 30:62].max() < 10
 

@@ -2,14 +2,16 @@
 
 The deeper a pixel lies in a gap, the less its surroundings say about it, and errors within a gap
 go together: a hole tells about as much as one of its pixels. Gaps of the same shape are put
-elsewhere until enough of them have been filled; errors are averaged by depth, then compared with
-those nearby and, in shallow gaps, with how sure the patches are.
+elsewhere until enough of them have been filled; errors are averaged by depth. In shallow gaps they
+are then compared with those nearby and with how sure the patches are, in wide ones with what lies
+around (`surroundings`), and their bands are as wide as those of the gaps left out had to be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from scipy.fft import dctn, idctn
 from scipy.ndimage import gaussian_filter1d
 
 from .gaps import are_deep, depth, hold_out, independence
+from .surroundings import Left, Surroundings, wide_gaps
 
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -26,7 +29,7 @@ REACH, STEADY = 12.0, 20.0
 # Depths are told apart in this many steps for a factor of e, averaged over `WIDTH` of them.
 STEPS, WIDTH = 8, 2.0
 # So many independent pixels are wanted of every depth, from no more than so many moves of gaps.
-ENOUGH, MOVES = 10.0, 12
+ENOUGH, MOVES = 20.0, 12
 # Weight, in independent pixels, of "the combination is no better than the surface".
 DOUBT = 3.0
 
@@ -47,6 +50,16 @@ class Trial:
     kept: Bool
     squared: Array
 
+    @cached_property
+    def depth(self) -> Array:
+        """Of every pixel, with the held-out ones missing."""
+        return depth(self.kept)
+
+    @cached_property
+    def told(self) -> Array:
+        """How much a pixel tells for itself, zero where it is not held out."""
+        return np.where(self.held, independence(self.kept), 0.0)
+
 
 class Profile:
     """A quantity by depth in a gap.
@@ -61,10 +74,7 @@ class Profile:
         depths, weight, what = (
             np.concatenate(found)
             for found in zip(
-                *(
-                    (depth(t.kept)[t.held], independence(t.kept)[t.held], part[t.held])
-                    for t, part in parts
-                ),
+                *((t.depth[t.held], t.told[t.held], part[t.held]) for t, part in parts),
                 strict=True,
             )
         )
@@ -120,12 +130,18 @@ def more_trials(
 
 
 def expected_error(
-    known: Bool, first: Trial, tried: Array, more: list[Trial], variances: tuple[Array, Array]
+    values: Array,
+    known: Bool,
+    first: Trial,
+    tried: Array,
+    more: list[Trial],
+    variances: tuple[Array, Array],
 ) -> Array:
     """Expected squared error of every pixel, shape (channels, h, w).
 
     Parameters
     ----------
+    values : ndarray of shape (channels, h, w)
     known : ndarray of bool, shape (h, w)
     first : Trial
     tried : ndarray of shape (h, w)
@@ -144,24 +160,38 @@ def expected_error(
     doubt = DOUBT if more else 0.0
     ratio = np.maximum(both.mean, 1e-12) / np.maximum(alone.mean, 1e-12)
     ratio **= both.count / (both.count + doubt)
-    gain = np.interp(STEPS * np.log(at), np.arange(len(ratio)), ratio)
+
+    def usual(depths: Array) -> Array:
+        gain = np.interp(STEPS * np.log(depths), np.arange(len(ratio)), ratio)
+        return np.asarray(surface(depths) * gain)
+
     nearby = _locally([(first, tried, both), *((t, t.squared, surface) for t in more)])
     relative = variances[1] / np.maximum(sure(at) * _locally([(first, variances[0], sure)]), 1e-12)
-    # Patches that reach into a deep gap from one side do not know what lies beyond.
-    relative = np.where(independence(known) < 1.0, 1.0, np.clip(relative, 0.1, 10.0))
+    special = nearby * np.clip(relative, 0.1, 10.0)
+    wide = wide_gaps(values, known)
+    if wide.number.any():
+        # Patches that reach into a wide gap from one side do not know what lies beyond.
+        parts = [_left(values, first, tried, usual)]
+        parts += [_left(values, trial, trial.squared, surface) for trial in more]
+        around = Surroundings(parts)
+        special = np.where(wide.number > 0, around(wide), special)
     # A variance known from n independent errors: that of Student's t is larger by about 2/n.
     few = 1.0 + 2.0 / np.maximum(surface.counted(at), 1.0)
-    return np.asarray(few * surface(at) * gain * nearby * relative)
+    return np.asarray(few * usual(at) * special)
+
+
+def _left(values: Array, trial: Trial, squared: Array, expected: Callable[[Array], Array]) -> Left:
+    """The wide gaps of a trial, against the errors expected at their depths."""
+    ratio = squared / np.maximum(expected(trial.depth), 1e-12)
+    return Left(wide_gaps(values, trial.kept), trial.told, ratio)
 
 
 def _locally(parts: list[tuple[Trial, Array, Profile]]) -> Array:
     """How much larger a quantity is nearby than elsewhere at its depth, shape (h, w)."""
     weight, total = (np.zeros(parts[0][1].shape) for _ in range(2))
     for trial, what, profile in parts:
-        at = depth(trial.kept)
-        here = np.where(trial.held, independence(trial.kept), 0.0)
-        weight += here
-        total += here * what / np.maximum(profile(at), 1e-12)
+        weight += trial.told
+        total += trial.told * what / np.maximum(profile(trial.depth), 1e-12)
     return local_average(total / np.maximum(weight, 1e-300), weight, 1.0)
 
 

@@ -9,9 +9,9 @@ from scipy.ndimage import distance_transform_edt, label, maximum
 Array = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-# Share of the known pixels on which predictions are judged, and how often the gaps are moved to
-# get as many.
-HELD_OUT, TRIES = 0.1, 30
+# Share of the known pixels on which predictions are judged, where gaps are deep, for those are few,
+# and how often the gaps are moved to get as many.
+HELD_OUT, HELD_DEEP, TRIES = 0.1, 0.25, 30
 # Gaps deeper than this, half a patch, are not judged by single pixels, unless they are so few.
 SHALLOW = 4.0
 DEEP = 0.01
@@ -59,12 +59,12 @@ def moved_gaps(known: Bool, rng: np.random.Generator) -> Bool:
 def hold_out(known: Bool, rng: np.random.Generator) -> Bool:
     """About a tenth of the known pixels, in gaps of the shape that the real ones have.
 
-    What predicts well between known neighbours may not do so across a scratch or a hole. Of gaps
-    that take more than a tenth, single pixels are enough where they are shallow; deep ones stay
-    whole, or a part of them as large as a quarter of the picture where they would leave too
-    little.
+    A quarter where gaps are deep, for a hole tells little more than a pixel. What predicts well
+    between known neighbours may not do so across a scratch or a hole. Of gaps that take more than
+    that, single pixels are enough where they are shallow; deep ones stay whole, or a part of them
+    as large as a quarter of the picture where they would leave too little.
     """
-    wanted = HELD_OUT * known.sum()
+    wanted = (HELD_DEEP if are_deep(known) else HELD_OUT) * known.sum()
     held = np.zeros_like(known)
     for _ in range(TRIES):
         held |= moved_gaps(known, rng)

@@ -25,12 +25,16 @@ Index = NDArray[np.intp]
 KINDS, LEAST_PATCHES = 16, 300
 # Patches are learned from at most this many of them, and filled this many at a time.
 LEARN_FROM, ROWS_AT_ONCE = 16_384, 16_384
-# Kinds that a patch is asked of: those of which its guess is most probable.
-ASKED_FIRST, ASKED = 2, 1
+# Kinds that a patch is asked of: those of which its guess is most probable. A pixel that is
+# guessed counts so much of a known one. One kind that is ahead by so much in log-density is not
+# doubted.
+ASKED, GUESSED, DOUBTED = 2, 0.5, 10.0
 # Variance of a patch's level, in variances of the picture: any level will do.
 LEVEL = 10.0
-# Shares of those patches that the steps of learning take.
-PARTS = (0.25, 0.25, 1.0)
+# Shares of those patches that the first step of learning takes, those after it as long as
+# held-out pixels are told better and better, and the last; how many steps those are at most.
+FIRST, MIDDLE, LAST = 0.25, 0.5, 1.0
+MOST_STEPS = 6
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Texture:
         for rows in grid.batches(flat, ROWS_AT_ONCE):
             at = grid.pixels(rows)
             seen = flat[at]
-            kind = most_probable(self.gaussians, x[:, at], seen, g[:, at], ASKED, pool)
+            kind = most_probable(self.gaussians, x[:, at], seen, g[:, at], pool)
             for c, own in enumerate(self.gaussians):
                 mean, variance = own.fill(x[c][at], seen, kind, pool)
                 mean, variance = self._cleaned(c, mean, variance, seen, kind)
@@ -128,15 +132,16 @@ class Texture:
 
 
 def learn(
-    values: Array, known: Bool, guess: Array, noise: float, seed: int, pool: Backend
+    values: Array, masks: tuple[Bool, Bool], guess: Array, noise: float, seed: int, pool: Backend
 ) -> tuple[Texture, Array]:
-    """Kinds of patches and their Gaussians, by a few steps of expectation and maximisation.
+    """Kinds of patches and their Gaussians, by steps of expectation and maximisation.
 
     Parameters
     ----------
     values, guess : ndarray of shape (channels, h, w)
         The first kinds are told apart in the guess.
-    known : ndarray of bool, shape (h, w)
+    masks : (ndarray of bool, ndarray of bool), shape (h, w) each
+        Pixels to learn from, and those held out, which tell when to stop.
     noise : float
         Standard deviation of the noise, about.
     seed : int
@@ -148,35 +153,44 @@ def learn(
     guess : ndarray of shape (channels, h, w)
         A better one.
     """
+    known, held = masks
     basis, level = _principal(values[:, known])
-    flat, shape = known.ravel(), guess.shape
-    x, g = turned(values, basis, level), turned(guess, basis, level)
-    x, g = np.where(flat, x, 0.0), np.where(flat, x, g)
+    flat, left = known.ravel(), held.ravel()
+    truth, g = turned(values, basis, level), turned(guess, basis, level)
+    x, g = np.where(flat, truth, 0.0), np.where(flat, truth, g)
     at = _patches_to_learn_from(flat, known.shape, seed)
     n_kinds = int(np.clip(flat[at].sum() / (LEAST_PATCHES * at.shape[1]), 1, KINDS))
     kind = first_kinds(guess.mean(axis=0), at, n_kinds)
     levels, share = LEVEL * x[:, flat].var(axis=1), np.bincount(kind, minlength=n_kinds)
     filled = np.stack([own[at] for own in g])
     sums = [_squares(own, kind, n_kinds, noise) for own in filled]
-    for number, part in enumerate(PARTS):
-        models = tuple(
-            Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
-        )
+    part, number, least = FIRST, 0, np.inf
+    while True:
+        models = _learned(sums, share, levels)
         some = slice(0, int(np.ceil(part * len(at))))
         patches, seen = x[:, at[some]], flat[at[some]]
         if number:
-            kind = most_probable(models, patches, seen, filled[:, some], ASKED_FIRST, pool)
-        own_kind = kind[some]
-        share = np.bincount(own_kind, minlength=n_kinds)
+            kind = most_probable(models, patches, seen, filled[:, some], pool)
+        share = np.bincount(kind[some], minlength=n_kinds)
         for c, model in enumerate(models):
-            filled[c, some], sums[c] = model.moments(patches[c], seen, own_kind, pool)
-    models = tuple(
-        Gaussians.learned(own, share, spread) for own, spread in zip(sums, levels, strict=True)
-    )
+            filled[c, some], sums[c] = model.moments(patches[c], seen, kind[some], pool)
+        better = _pasted(filled[:, some], at[some], g)
+        if part == LAST:
+            break
+        error = float(np.mean((better - truth)[:, left] ** 2))
+        number += 1
+        part = MIDDLE if error < least and number < MOST_STEPS else LAST
+        least = error
+    models = _learned(sums, share, levels)
     noises, clean = (np.stack(found) for found in zip(*map(_noise, models), strict=True))
     texture = Texture(basis, level, models, noises, clean, share / share.sum())
-    better = basis @ _pasted(filled, at, g) + level[:, None]
-    return texture, better.reshape(shape)
+    return texture, (basis @ better + level[:, None]).reshape(guess.shape)
+
+
+def _learned(sums: list[Array], share: Index, levels: Array) -> tuple[Gaussians, ...]:
+    """The Gaussians of each channel."""
+    pairs = zip(sums, levels, strict=True)
+    return tuple(Gaussians.learned(own, share, spread) for own, spread in pairs)
 
 
 def turned(picture: Array, basis: Array, level: Array) -> Array:
@@ -185,11 +199,12 @@ def turned(picture: Array, basis: Array, level: Array) -> Array:
 
 
 def most_probable(
-    gaussians: tuple[Gaussians, ...], x: Array, known: Bool, guess: Array, asked: int, pool: Backend
+    gaussians: tuple[Gaussians, ...], x: Array, known: Bool, guess: Array, pool: Backend
 ) -> Index:
-    """The kinds under which the known pixels are most probable, shape (n,).
+    """The kinds under which the known pixels and, half as much, the guess are most probable, (n,).
 
-    Only the few kinds are asked under which the guess of the whole patch is most probable.
+    Only the few kinds are asked under which the guess of the whole patch is most probable. The
+    known pixels alone tell little where they are few or noisy, and a guess is not what was seen.
 
     Parameters
     ----------
@@ -197,20 +212,19 @@ def most_probable(
     known : ndarray of bool, shape (n, w)
     """
     whole = np.sum([own.of_whole(part) for own, part in zip(gaussians, guess, strict=True)], axis=0)
-    if asked == 1:
-        return np.asarray(whole.argmax(axis=1))
-    if whole.shape[1] <= asked:
-        among = np.tile(np.arange(whole.shape[1]), (len(whole), 1))
-    else:
-        among = np.argpartition(-whole, asked - 1, axis=1)[:, :asked]
-    both = list(zip(gaussians, x, strict=True))
-    found = np.stack(
-        [
-            np.sum([own.evidence(part, known, k, pool) for own, part in both], axis=0)
-            for k in among.T
-        ]
-    )
-    return among[np.arange(len(among)), found.argmax(axis=0)]
+    best = np.asarray(whole.argmax(axis=1))
+    if whole.shape[1] == 1:
+        return best
+    among = np.argpartition(-whole, ASKED - 1, axis=1)[:, :ASKED]
+    score = np.take_along_axis(whole, among, axis=1)
+    rows = np.flatnonzero(np.ptp(score, axis=1) < DOUBTED)
+    both = [(own, part[rows]) for own, part in zip(gaussians, x, strict=True)]
+    for k in range(ASKED):
+        kind = among[rows, k]
+        told = np.sum([own.evidence(part, known[rows], kind, pool) for own, part in both], axis=0)
+        score[rows, k] += (1.0 - GUESSED) * (told - score[rows, k])
+    best[rows] = among[rows, score[rows].argmax(axis=1)]
+    return best
 
 
 def first_kinds(surface: Array, at: Index, n_kinds: int) -> Index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ Bool = NDArray[np.bool_]
 LEAST_KNOWN = 100
 # How many standard errors another prediction must gain to come in.
 SURE = 1.0
-# Sweeps of the picture as one matrix: first, and in all where its squared error is then at most so
-# many times that of the best other prediction.
-FEW_SWEEPS, MANY_SWEEPS, NEAR = 4, 40, 2.0
+# Sweeps of the picture as one matrix: first, where its squared error is then at most so many times
+# that of the best other prediction, and where it is itself the best.
+FEW_SWEEPS, MORE_SWEEPS, MANY_SWEEPS, NEAR = 4, 16, 40, 2.0
 # No question is asked of a fit: pixels that are kept back judge all predictions together.
 PARAMETERS = {
     "posterior": "row",
@@ -137,7 +138,11 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
     # it misses the noise by 1/(1 - h): between the two is the noise itself.
     noise = (_loss(surface - values, kept) * _loss(surface - values, held)) ** 0.25
     patches, texture = _patches(values, (known, held), trials[2], noise, parameters)
-    trials, finals = [*trials, patches[0][0]], [*finals, lambda: patches[1][0]]
+    # Patches know better than the plate where edges run.
+    trials[2] = fields.steered(values, kept, patches[0][0], 1)
+    trials.append(patches[0][0])
+    finals.append(partial(fields.steered, values, known, patches[1][0], 1))
+    finals.append(lambda: patches[1][0])
     best = min(_loss(found - values, held) for found in trials)
     lines = _lines(values, kept, held, best, parameters)
     trials, finals = trials + lines, finals + [lambda: lines[0]] * len(lines)
@@ -149,7 +154,7 @@ def _fill(values: Array, known: Bool, parameters: dict[str, Any]) -> Inpainted:
 
     more = more_trials(known, first, errors_of_surface, rng)
     variances = patches[0][1].mean(axis=0), patches[1][1]
-    error = expected_error(known, first, _squared(tried - values), more, variances)
+    error = expected_error(values, known, first, _squared(tried - values), more, variances)
     return Inpainted(mean, np.sqrt(error), texture.noise_std, texture.ranks)
 
 
@@ -177,7 +182,7 @@ def _patches(
     kept, seed = known & ~held, int(parameters["random_state"])
     # One thread in sums of floating-point numbers, for the same ones whatever the machine.
     with open_backend(parameters["n_jobs"]) as pool, threadpool_limits(1):
-        texture, guess = learn(values, kept, surface, noise, seed, pool)
+        texture, guess = learn(values, (kept, held), surface, noise, seed, pool)
         tried = texture.fill(values, kept, held, guess, pool)
         found = texture.fill(values, known, ~known, tried[0], pool)
     return [tried, found], texture
@@ -196,14 +201,17 @@ def _lines(
         return []
     wide = np.where(known, values, np.nan).transpose(1, 0, 2).reshape(h, channels * w)
     chains = sp.csr_array(sp.kron(sp.eye_array(channels), chain_graph(w)))
-    for sweeps in (FEW_SWEEPS, MANY_SWEEPS):
+
+    def found(sweeps: int) -> Array:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = fit_whole(parameters | {"max_sweeps": sweeps}, wide, chain_graph(h), chains)
-        found = model.complete().reshape(h, channels, w).transpose(1, 0, 2)
-        if _loss(found - values, held) > NEAR * best:
-            return []
-    return [found]
+        return model.complete().reshape(h, channels, w).transpose(1, 0, 2)
+
+    loss = _loss(found(FEW_SWEEPS) - values, held)
+    if loss > NEAR * best:
+        return []
+    return [found(MANY_SWEEPS if loss <= best else MORE_SWEEPS)]
 
 
 def _combine(

@@ -73,11 +73,10 @@ class Surfaces:
         return [plate, self.membrane(values, known), self.steered(values, known, plate, 1)]
 
     def again(self, values: Array, known: Bool, before: list[Array]) -> list[Later]:
-        """The same from those of nearly the same pixels, each made when it is called for."""
+        """Plate and membrane from those of nearly the same pixels, each made when called for."""
         return [
             lambda: self.plate(values, known, before[0]),
             lambda: self.membrane(values, known, before[1]),
-            lambda: self.steered(values, known, before[2], 1),
         ]
 
     def _smooth(self, values: Array, known: Bool, membrane: float, start: Array | None) -> Array:
