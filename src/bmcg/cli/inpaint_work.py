@@ -51,7 +51,7 @@ def inpaint_file(
     for made in (output, std_map):
         if made is not None:
             check_output(made, force, (path, missing.mask))
-    if output == std_map:
+    if std_map is not None and output.resolve() == std_map.resolve():
         raise UserError("-o and --std-map are two files: give two names")
     picture = read_picture(path)
     gone = _missing(path, picture, missing, parameters["random_state"])
