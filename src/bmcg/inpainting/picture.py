@@ -111,6 +111,10 @@ def inpaint(
         "fill it in parts, or make it smaller",
     )
     values = np.where(seen, values, 0.0)
+    level = values[:, seen].min(axis=1)
+    if (level == values[:, seen].max(axis=1)).all():
+        mean = np.broadcast_to(level, (*seen.shape, len(level))).reshape(np.shape(picture)).copy()
+        return Inpainted(mean, np.zeros_like(mean), 0.0, ())
     parameters = PARAMETERS | more | {"random_state": random_state, "n_jobs": n_jobs}
     with interrupts_heard():
         found = _fill(values, seen, parameters)
