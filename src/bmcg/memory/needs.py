@@ -23,7 +23,7 @@ _HELD = {
 # Bytes for each byte of text, line, byte of a model file, pixel.
 _TEXT, _LINE, _FILE, _PIXEL = 1.0, 110.0, 2.0, 2000.0
 # Bytes for each line of recommendations, and of what is alike.
-_LISTED, _ALIKE = 500.0, 220.0
+_LISTED, _ALIKE = 500.0, 180.0
 # Bytes for each genotype that is filled by copying, and for each allele of a panel.
 _CALL, _ALLELE = 190.0, 6.0
 # Bytes for each cell, and for each empty one that is written as text.
