@@ -68,6 +68,11 @@ def demo() -> str:
     return f"{len(made)} files"
 
 
+def parts(text: str) -> tuple[int, ...]:
+    """A version as numbers that can be put in order."""
+    return tuple(map(int, text.split(".")[:2]))
+
+
 def page(lines: list[dict[str, Any]]) -> str:
     """Markdown of all that was recorded."""
     rows = []
@@ -117,7 +122,7 @@ def main() -> None:
     if not given.record:
         print(page(known))
         return
-    known.sort(key=lambda one: tuple(map(int, one["python"].split(".")[:2])))
+    known.sort(key=lambda one: (parts(one["python"]), parts(one["versions"]["numpy"])))
     write_page(RECORD, "".join(json.dumps(one) + "\n" for one in known))
     write_page(PAGE, page(known))
 

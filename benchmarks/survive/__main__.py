@@ -80,9 +80,11 @@ def order(kills: int, r: random.Random) -> list[str]:
     return names
 
 
-def limited(inputs: Path, truth: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Every command on smaller and smaller disks, with shorter files and with less memory."""
-    for name in JOBS:
+def limited(
+    inputs: Path, truth: dict[str, dict[str, Any]], names: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """Commands on smaller and smaller disks, with shorter files and with less memory."""
+    for name in names or JOBS:
         for length in LENGTHS:
             with fresh(inputs) as folder:
                 found = starved(name, inputs, truth[name], file_limit(length), folder)
@@ -116,12 +118,17 @@ def save(known: list[dict[str, Any]]) -> None:
     write_atomically(PAGE, lambda name: Path(name).write_text(page(known), encoding="utf-8"))
 
 
+def replaced(known: list[dict[str, Any]], one: dict[str, Any]) -> None:
+    """Add a run in the place of the same one before."""
+    same = ("kind", "command", "limit")
+    known[:] = [old for old in known if any(old.get(key) != one.get(key) for key in same)]
+    known.append(one)
+
+
 def measure(known: list[dict[str, Any]], names: tuple[str, ...], steps: bool, record: bool) -> None:
     """Measure larger jobs; what was known of the same ones is replaced."""
     for one in larger(names, steps):
-        same = ("kind", "command", "limit")
-        known[:] = [old for old in known if any(old.get(key) != one.get(key) for key in same)]
-        known.append(one)
+        replaced(known, one)
         print(json.dumps(one), flush=True)
         if record:
             save(known)
@@ -136,7 +143,9 @@ def main() -> None:
     parser.add_argument("--limits", action="store_true", help="disks and memory too")
     parser.add_argument("--memory", action="store_true", help="what larger jobs need, alone")
     parser.add_argument("--steps", action="store_true", help="and with less and less of it")
-    parser.add_argument("--jobs", nargs="*", default=(), help="of the larger ones; all by default")
+    parser.add_argument(
+        "--jobs", nargs="*", default=(), help="of the limited or larger ones; all by default"
+    )
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true")
@@ -169,8 +178,8 @@ def main() -> None:
                 print(f"{name}, kill {number}: {verdict}", flush=True)
             if given.record and number % 25 == 24:
                 save(known)
-        for one in limited(inputs, truth) if given.limits else ():
-            known.append(one)
+        for one in limited(inputs, truth, tuple(given.jobs)) if given.limits else ():
+            replaced(known, one)
             print(
                 one["command"], one["kind"], one["limit"], one["verdict"], one["said"], flush=True
             )

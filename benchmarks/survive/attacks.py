@@ -7,6 +7,7 @@ import io
 import multiprocessing
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -130,11 +131,12 @@ def starved(
     wrong = seen(folder, name, inputs, truth, whole=code == 0)
     own = JOBS[name].own
     left = [p.name for p in folder.iterdir() if p.name.startswith(".") and p.name not in own]
+    last = said.splitlines()[-1] if said else ""
     if wrong or left:
-        return wrong or f"left {left[0]}", said[-300:]
+        # Folders are those of one machine.
+        return wrong or f"left {left[0]}", re.sub(r"/\S*/", "", last)[:300]
     if code == 0:
         return "done", ""
-    last = said.splitlines()[-1] if said else ""
     return ("refused" if code == 1 and last.startswith("error: ") else f"ended {code}"), last[:300]
 
 

@@ -55,6 +55,13 @@ JOBS: dict[str, tuple[str, ...]] = {
     "predict": ("predict", "given.safetensors", "pairs.csv", "--std", "-o", "out.csv"),
     "predict, parquet": ("predict", "given.safetensors", "pairs.parquet", "-o", "out.parquet"),
     "recommend": ("recommend", "given.safetensors", "--all", "-n", "40", "-o", "out.csv"),
+    "similar": ("similar", "given.safetensors", "-n", "200", "-o", "out.csv"),
+    "fold-in": ("fold-in", "given.safetensors", "given.parquet", *LONG, "--matrix", "out.parquet",
+                "--memory-limit", "8"),
+    "evaluate": ("evaluate", "square.parquet", *LONG, "--jobs", "1", "-o", "out.csv", "--model",
+                 "BMCG:posterior=row,rank=14,selection=false,max_sweeps=3,tol=0"),
+    "impute, vcf": ("impute", "calls.vcf", "-o", "out.vcf", "--jobs", "1", "--seed", "0",
+                    "--linkage", "yes"),
     "update": ("update", "square.safetensors", "few.parquet", "--data", "square.parquet",
                "--value", "rating", "-o", "out.safetensors"),
     "report": ("report", "square.safetensors", "-o", "out.html"),
@@ -75,6 +82,24 @@ def _entries(m: int, n: int, count: int, rng: np.random.Generator) -> pa.Table:
     return pa.table({"user": i, "item": j, "rating": x.round(3)})
 
 
+def _write_calls(path: Path, m: int, n: int, rng: np.random.Generator) -> None:
+    """Genotypes of n people at m sites, mosaics of a few haplotypes, a tenth missing."""
+    founders = rng.integers(0, 2, (m, 8))
+    source = rng.integers(0, 8, (m // 50 + 1, 2 * n)).repeat(50, axis=0)[:m]
+    sides = np.take_along_axis(founders, source, axis=1)
+    copies = sides[:, ::2] + sides[:, 1::2]
+    calls = np.array(["0/0", "0/1", "1/1", "./."])[np.where(rng.random((m, n)) < 0.1, 3, copies)]
+    head = ["##fileformat=VCFv4.2", "##contig=<ID=1>",
+            '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
+            "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT",
+                       *(f"p{j}" for j in range(n))])]  # fmt: skip
+    lines = (
+        "\t".join(["1", str(1000 * (i + 1)), f"rs{i}", "A", "C", ".", ".", ".", "GT", *row])
+        for i, row in enumerate(calls.tolist())
+    )
+    path.write_text("\n".join([*head, *lines]) + "\n")
+
+
 def warm() -> None:
     """Run every command on little, so that what the jobs grow by is theirs."""
     with tempfile.TemporaryDirectory() as base, contextlib.chdir(base):
@@ -87,7 +112,14 @@ def warm() -> None:
         ]
         commands += [("complete", "given.safetensors", "-o", "all.csv"),
                      ("recommend", "given.safetensors", "--all", "-o", "best.csv"),
-                     ("predict", "given.safetensors", "ratings.csv", "-o", "p.csv")]  # fmt: skip
+                     ("predict", "given.safetensors", "ratings.csv", "-o", "p.csv"),
+                     ("similar", "given.safetensors", "-o", "alike.csv"),
+                     ("fold-in", "given.safetensors", "ratings.csv", *LONG, "--matrix", "f.csv"),
+                     ("evaluate", "ratings.csv", *LONG, "--model", "BMCG:posterior=row,rank=2,"
+                      "selection=false,max_sweeps=3"),
+                     ("impute", "calls.vcf", "-o", "filled.vcf", "--jobs", "1", "--linkage",
+                      "yes")]  # fmt: skip
+        _write_calls(Path("calls.vcf"), 60, 20, np.random.default_rng(0))
         for command in commands:
             with contextlib.redirect_stdout(io.StringIO()):
                 app([*command], prog_name="bmcg", standalone_mode=False)
@@ -112,6 +144,7 @@ def prepare(folder: Path) -> None:
     wide = {f"c{j}": pa.array(values[:, j].round(3), mask=gone[:, j]) for j in range(150)}
     csv.write_csv(pa.table(wide), folder / "wide.csv")
     parquet.write_table(pa.table(wide), folder / "wide.parquet")
+    _write_calls(folder / "calls.vcf", 400, 1_500, rng)
     wave = 100 + 80 * np.outer(np.sin(np.arange(320) / 40), np.cos(np.arange(320) / 50))
     Image.fromarray(wave.astype(np.uint8)).save(folder / "picture.png")
     Image.fromarray(((rng.random((320, 320)) < 0.2) * 255).astype(np.uint8)).save(

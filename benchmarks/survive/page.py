@@ -68,7 +68,8 @@ def _limits(limits: dict[tuple[str, str], Counter[str]]) -> list[str]:
         "command gets through. A command must end well, or with one line and nothing left behind. "
         "These jobs are small: what the process has freed before serves most of them, so the steps "
         "of memory say little. Lengths under 1,000 bytes are not tried: the line that tells of the "
-        "error goes to a file here too. A benchmark keeps its finished cells in `.parts`.",
+        "error goes to a file here too. A benchmark keeps its finished cells in `.parts`; with a "
+        "few MiB the processes of its cells cannot even import, and its table is another one.",
         table(["command", "limit on", "steps", "done", "refused", "other"], rows),
     ]
 

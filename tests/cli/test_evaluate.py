@@ -66,6 +66,10 @@ def test_clicks_are_judged_by_lists_alone(ratings):
         (("--share", 1.5), "share=1.5"),
         (("--picture", "found.txt"), "use one of .png"),
         (("--split", "time", "--when", "day"), "day"),
+        (("--split", "time", "--when", "item"), "--when item: "),
+        (("--model", "BMCG:rank=2,rank=3"), "rank is set twice"),
+        (("--col", "user"), "--row and --col name one column, user"),
+        (("--value", "item"), "--value and a side name one column, item"),
     ],
 )
 def test_what_makes_no_sense_is_refused(ratings, options, words):

@@ -11,9 +11,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from bmcg import BMCG, BMCGImputer, Observations, graphs, metrics
-from bmcg.evaluation import k_folds, leave_out, random_split
+from bmcg.baselines import METHODS
+from bmcg.evaluation import evaluate, k_folds, leave_out, random_split
 from bmcg.graphs.adjacency import as_adjacency
 from bmcg.imputing import fill
+from bmcg.inpainting import inpaint
 
 from .seeds import small_models
 from .verdict import Outcome, judged
@@ -195,8 +197,17 @@ def _ask(r: Random) -> None:
         labels = ["r0", "r3", 0, 2, 5, 8, -1, 99, 1.5, None, "é"]
         return r.choice([[r.choice(labels) for _ in range(r.choice((0, 1, 2)))], r.choice(THINGS)])
 
-    how = r.randrange(6)
-    if how == 0:
+    how = r.randrange(8)
+    if how == 6 and isinstance(model, BMCG):
+        found = model.similar(
+            some(), r.choice((1, 3, 0, "x", 10**9)), candidates=r.choice((None, some()))
+        )
+        assert (np.abs(found.similarity) <= 1 + 1e-9).all()
+        assert (found.cols != found.others).all()
+    elif how == 7 and isinstance(model, BMCG):
+        more = {"diversity": r.choice((0.5, *THINGS)), "popularity": r.choice((0.0, 1.0, *THINGS))}
+        model.recommend(some(), 2, candidates=r.choice((None, some())), **more)
+    elif how == 0:
         model.predict(some(), some(), return_std=r.random() < 0.5)
     elif how == 1 and isinstance(model, BMCG):
         model.predict_interval(some(), some(), r.choice(THINGS))
@@ -256,9 +267,31 @@ def _splits(r: Random) -> None:
         leave_out(observed, r.choice((1, 2, 0, -1, "x")))
 
 
+def _inpaint(r: Random) -> None:
+    picture = vector(r, 12 * 14, 0.0).astype(object).astype("f8").reshape(12, 14)
+    if r.random() < 0.3:
+        picture = np.dstack([picture, picture.T.reshape(12, 14), -picture])
+    known = np.array([r.random() < 0.7 for _ in range(168)]).reshape(12, 14)
+    known = r.choice((known, known, known, known[1:], known * 1, r.choice(THINGS)))
+    found = inpaint(picture, known, n_jobs=1, max_sweeps=2)
+    assert found.mean.shape == found.std.shape == picture.shape
+    assert np.isfinite(found.mean).all()
+    assert (found.std >= 0).all()
+
+
+def _evaluate(r: Random) -> None:
+    splits = random_split(Observations.from_any(matrix(r)), 0.4)
+    at, relevant = r.choice((1, 2, 10, r.choice(THINGS))), r.choice((None, None, 0.0, *THINGS))
+    model = METHODS["LMaFit"](**options(r, METHODS["LMaFit"]))
+    found = evaluate({"m": model}, splits, at=at, relevant=relevant)
+    assert found.to_markdown()
+    lists = found["m"]
+    assert all(not lists[name] > 1 for name in ("precision", "recall", "ndcg", "map", "hit_rate"))
+
+
 CALLS = (
     _fit, _fit, _observe, _observe, _long, _imputer, _fill, _ask, _ask, _graphs, _graphs, _metrics,
-    _splits,
+    _splits, _inpaint, _evaluate,
 )  # fmt: skip
 
 

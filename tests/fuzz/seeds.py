@@ -148,7 +148,7 @@ def anndata_files() -> tuple[bytes, ...]:
 
 def pictures() -> tuple[bytes, ...]:
     """Pictures of a few pixels in every mode that is kept."""
-    from PIL import Image
+    from PIL import Image, ImageCms
 
     rng = np.random.default_rng(0)
     found = []
@@ -167,7 +167,12 @@ def pictures() -> tuple[bytes, ...]:
         values = rng.integers(0, 255, shape).astype(kind)
         Image.fromarray(values).save(out, form)
         found.append(out.getvalue())
-    return tuple(found)
+    # Of a turned camera, with a profile of the colours.
+    out, turned = io.BytesIO(), Image.Exif()
+    turned[0x112] = 6
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    Image.fromarray(values).save(out, "JPEG", exif=turned, icc_profile=profile)
+    return *found, out.getvalue()
 
 
 def masks() -> tuple[bytes, ...]:

@@ -13,9 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bmcg import BMCG, BMCGImputer, Observations, graphs, metrics
+from bmcg.baselines import METHODS
+from bmcg.evaluation import evaluate, random_split
 from bmcg.graphs import pattern_graph
 from bmcg.graphs.adjacency import as_adjacency
 from bmcg.imputing import fill
+from bmcg.inpainting import inpaint
 from bmcg.observations.labels import Labels
 
 from .calls import call_at_random
@@ -104,3 +107,21 @@ def test_what_is_too_far_for_a_number_is_far():
         ends = graphs.time_graph([-1e308, 1e308, 1e-3])
     assert far[2, 3] == ends[0, 1] == 0
     assert far[0, 1] > 0
+
+
+@pytest.mark.parametrize("relevant", ["x", [0.5, 1.0], True, float("nan"), float("inf")])
+def test_a_relevant_value_that_is_no_number_is_named(relevant):
+    splits = random_split(Observations.from_any(np.arange(12.0).reshape(4, 3)), 0.4)
+    with pytest.raises(ValueError, match="relevant="):
+        evaluate({"m": METHODS["LMaFit"]()}, splits, relevant=relevant)
+
+
+def test_no_candidates_are_named():
+    with pytest.raises(ValueError, match="candidates is empty"):
+        small_models()["row"].similar([0], candidates=[])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e120])
+def test_pixels_that_cannot_be_squared_are_refused(value):
+    with pytest.raises(ValueError, match="not above"):
+        inpaint(np.where(np.eye(12) > 0, value, 1.0), np.ones((12, 12), dtype=bool))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 import pytest
+import scipy.io
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +28,9 @@ from bmcg.graphs.adjacency import as_adjacency
 from bmcg.imputing.positions import read_map
 from bmcg.imputing.vcf import VcfSource
 
+from ..cli.conftest import call
 from .readers import NODES, READERS
-from .seeds import VCF
+from .seeds import VCF, small_models
 from .test_readers import quick
 
 words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1)
@@ -142,6 +147,71 @@ def test_lines_in_any_order_say_the_same(name, tmp_path):
         order = rng.permutation(np.arange(start, len(lines)))
         path.write_bytes(b"".join([*lines[:start], *(lines[i] for i in order)]))
         np.testing.assert_equal(content(name, path), truth)
+
+
+def test_a_graph_is_one_in_every_format(tmp_path):
+    A = np.array([[0, 1.0, 0], [1, 0, 0.5], [0, 0.5, 0]])
+    table = pa.table({"from": ["a", "b"], "to": ["b", "c"], "w": [1.0, 0.5]})
+    sp.save_npz(tmp_path / "g.npz", sp.csr_array(A))
+    scipy.io.mmwrite(tmp_path / "g.mtx", sp.coo_array(A))
+    parquet.write_table(table, tmp_path / "g.parquet")
+    arrow_csv.write_csv(table, tmp_path / "g.csv")
+    for suffix in ("npz", "mtx", "parquet", "csv"):
+        found = content("edges.csv", tmp_path / f"g.{suffix}")
+        np.testing.assert_array_equal(found, A, err_msg=suffix)
+
+
+def test_features_are_the_same_in_every_format(tmp_path):
+    table = pa.table({"item": ["c", "a", "b"], "kind": ["x", None, "y"], "age": [1.0, 2.0, None]})
+    parquet.write_table(table, tmp_path / "f.parquet")
+    arrow_csv.write_csv(table, tmp_path / "f.csv")
+    one, two = (content("features.csv", tmp_path / f"f.{suffix}") for suffix in ("parquet", "csv"))
+    empty = [{key: value or None for key, value in line.items()} for line in two]
+    assert sorted(one, key=str) == sorted(empty, key=str)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_matrix_as_a_table_is_one_in_any_order(suffix, tmp_path):
+    X, rng = data(), np.random.default_rng(1)
+    names = [f"r{i}" for i in range(len(X))]
+    columns = {"name": pa.array(names)} | {
+        f"c{j}": pa.array(X[:, j], mask=np.isnan(X[:, j])) for j in range(X.shape[1])
+    }
+    write = parquet.write_table if suffix == "parquet" else arrow_csv.write_csv
+    found = []
+    for turned in (False, True):
+        table = pa.table(columns)
+        if turned:
+            table = table.take(rng.permutation(len(X)))
+            table = table.select(rng.permutation(table.column_names).tolist())
+        write(table, tmp_path / f"x.{suffix}")
+        form = DataForm(tmp_path / f"x.{suffix}", "name", None, None, wide=True)
+        found.append(entries(read_observations(form)))
+    assert found[0] == found[1]
+    assert len(found[0]) == (~np.isnan(X)).sum()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_pairs_in_any_order_get_their_own_predictions(suffix, tmp_path):
+    model = small_models()["row"]
+    model.save(tmp_path / "m.safetensors")
+    rows, cols = model.row_labels_.values, np.arange(model.shape_[1])
+    pairs = [(str(row), int(col), n) for n, (row, col) in enumerate(product(rows, cols))]
+    write = parquet.write_table if suffix == "parquet" else arrow_csv.write_csv
+    found = []
+    for lines in (pairs, np.random.default_rng(0).permutation(np.array(pairs, dtype=object))):
+        table = dict(zip(("row", "col", "n"), map(list, zip(*lines, strict=True)), strict=True))
+        write(pa.table(table), tmp_path / f"p.{suffix}")
+        out = tmp_path / f"out.{suffix}"
+        given = ("m.safetensors", f"p.{suffix}", "--row", "row", "--col", "col")
+        ended = call("predict", *(tmp_path / g if "." in g else g for g in given), "-o", out,
+                     "--force")  # fmt: skip
+        assert ended.code == 0, ended.err
+        read_back = parquet.read_table if suffix == "parquet" else arrow_csv.read_csv
+        found.append({line["n"]: line["mean"] for line in read_back(out).to_pylist()})
+    assert found[0] == found[1]
+    expected = model.predict([p[0] for p in pairs], [p[1] for p in pairs])
+    np.testing.assert_allclose([found[0][n] for n in range(len(pairs))], expected, rtol=1e-12)
 
 
 def test_records_of_genotypes_in_any_order_are_the_same_calls(tmp_path):

@@ -95,3 +95,25 @@ def test_a_constant_feature_tells_nothing_beside_biases():
     plain = learn(X, row_features=features, **options)
     more = learn(X, row_features=with_one, **options)
     np.testing.assert_allclose(more.complete(), plain.complete(), atol=0.02 * np.nanstd(X))
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "sampled"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_values_in_another_unit_are_predicted_in_it(family, bias):
+    more = {"n_draws": 12, "max_sweeps": 24} if family == "sampled" else {}
+    # When a bound has settled is asked of the bound itself, whose level follows the unit.
+    options = {"posterior": family, "bias": bias, "max_sweeps": 20, "tol": 0.0, **more}
+    plain = learn(data(), **options)
+    scaled = learn(1024.0 * data(), **options)
+    i, j = np.indices(plain.shape_).reshape(2, -1)
+    both = (model.predict(i, j, return_std=True) for model in (scaled, plain))
+    for found, expected in zip(*both, strict=True):
+        np.testing.assert_allclose(found / 1024.0, expected, atol=1e-6 * np.nanstd(data()))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_values_with_another_zero_are_predicted_from_it(family):
+    options = {"posterior": family, "bias": True, "max_sweeps": 60}
+    plain = np.asarray(learn(data(), **options).complete())
+    moved = np.asarray(learn(data() + 512.0, **options).complete())
+    np.testing.assert_allclose(moved - 512.0, plain, atol=1e-3 * np.nanstd(data()))

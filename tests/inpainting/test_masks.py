@@ -108,7 +108,7 @@ def test_grey_levels_name_missing_pixels_in_the_units_of_the_picture(tmp_path):
 
 
 def test_a_tolerance_without_a_colour_is_refused(file, tmp_path):
-    message = refused("inpaint", file, "--drop", "0.3", "--tolerance", "5", "-o", tmp_path / "o")
+    message = refused("inpaint", file, "--drop", "0.3", "--tolerance", "5", "-o", "o.png")
     assert "--missing-color" in message
 
 

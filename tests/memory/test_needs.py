@@ -11,7 +11,8 @@ from bmcg.inference import variational
 from bmcg.memory import Left, Work, needs
 from bmcg.memory.needs import SMALL
 
-from ..cli.conftest import FIT, call
+from ..cli.conftest import COLUMNS, FIT, call
+from ..imputing.cohorts import calls_of, haplotypes, hidden, write_vcf
 
 WORK = Work(100_000, 5_000, 300_000, 10, "row")
 
@@ -96,6 +97,8 @@ def test_an_update_is_refused_and_the_model_stays(monkeypatch):
 @pytest.mark.usefixtures("little")
 def test_the_command_ends_with_one_line_and_leaves_nothing(tmp_path, fitted_file):
     data, model, wide = fitted_file
+    H = haplotypes(m=150, n=60)
+    calls = write_vcf(tmp_path / "in.vcf", calls_of(H, hidden((150, 60))))
     made = tmp_path / "made"
     made.mkdir()
     for command, words in (
@@ -106,6 +109,10 @@ def test_the_command_ends_with_one_line_and_leaves_nothing(tmp_path, fitted_file
         (("report", model, "-o", made / "r.html"), "reading"),
         (("update", model, data, "--data", data, "--value", "rating", "-o", made / "u"), "reading"),
         (("impute", wide, "-o", made / "w.csv"), "filling"),
+        (("similar", model, "-o", made / "s.csv"), "reading"),
+        (("fold-in", model, data, *COLUMNS, "--matrix", made / "f.csv"), "reading"),
+        (("evaluate", data, *COLUMNS, "-o", made / "e.csv"), "reading"),
+        (("impute", calls, "-o", made / "g.vcf", "--linkage", "yes"), "copying"),
     ):
         ended = call(*command)
         assert ended.code == 1, ended.out

@@ -78,7 +78,7 @@ def times_of(observations: Observations, form: DataForm, when: str) -> NDArray[A
     present = column_names(form.path, form.dialect)
     require_columns(form.path, present, {"--when": when})
     table = read_table(form.path, (when,), dialect=form.dialect)
-    times = parse_times(label_column(table, when, form.path), when)
+    times = parse_times(label_column(table, when, form.path), when, option="--when")
     moments = times.astype("datetime64[us]").astype(np.int64) if times.dtype.kind == "M" else times
     cells, order = read_cells(form), np.argsort(moments, kind="stable")
     found = Observations.from_triples(
@@ -101,6 +101,7 @@ def model_of(spec: str, common: dict[str, Any]) -> MatrixCompleter:
     settings = {key: common[key] for key in ("random_state", "n_jobs") if key in known}
     if common["implicit"] and "missing" in known:
         settings["missing"] = "weak-zero"
+    given: set[str] = set()
     for part in filter(None, rest.split(",")):
         setting, sign, value = part.partition("=")
         if setting not in known or not sign:
@@ -108,6 +109,9 @@ def model_of(spec: str, common: dict[str, Any]) -> MatrixCompleter:
                 f"--model {spec}: {part!r} is no SETTING=VALUE of {name}, whose settings are "
                 f"{', '.join(known)}"
             )
+        if setting in given:
+            raise UserError(f"--model {spec}: {setting} is set twice")
+        given.add(setting)
         settings[setting] = _value(value)
     return kind(**settings)
 

@@ -77,6 +77,8 @@ def fold_in_table(path: Path, new: NewFiles, made: Made, dialect: Dialect) -> No
         check_output(made.model, made.force, (path, *new.files))
     if made.matrix is not None:
         check_table_output(made.matrix, made.force, (path, *new.files), dialect)
+        if made.model is not None and made.model.resolve() == made.matrix.resolve():
+            raise UserError("-o and --matrix are two files: give two names")
     model = load(path)
     if not isinstance(model, ServingModel):
         raise UserError(f"{path} holds a model of {type(model).__name__}, which has no fold-in")

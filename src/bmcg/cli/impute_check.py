@@ -150,7 +150,7 @@ def check(files: Files, reading: Reading, alike: Alike, level: float) -> str:
     if made != kind and (kind, made) != ("bed", "vcf"):
         raise UserError(f"-o {files.output}: the output is of the same kind as {files.table}")
     reading.check(kind)
-    inputs = [files.table]
+    inputs = [files.table, *(path for path in (reading.panel, reading.map) if path is not None)]
     for option, path in (("--row-graph", files.row_graph), ("--col-graph", files.col_graph)):
         if path is not None and not is_stored(path, option, kind):
             check_input(path)

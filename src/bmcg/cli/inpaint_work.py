@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..inpainting import inpaint
 from ..inpainting.files import (
     Picture,
+    check_kind,
     of_color,
     read_mask,
     read_picture,
@@ -20,7 +21,7 @@ from ..inpainting.files import (
     write_picture,
 )
 from .compiling import announced_compilation
-from .outcome import UserError, check_input, check_output, spoken_warnings
+from .outcome import UserError, check_input, check_output, say, spoken_warnings
 
 Bool = NDArray[np.bool_]
 
@@ -51,17 +52,23 @@ def inpaint_file(
     for made in (output, std_map):
         if made is not None:
             check_output(made, force, (path, missing.mask))
-    if output == std_map:
+    if std_map is not None and output.resolve() == std_map.resolve():
         raise UserError("-o and --std-map are two files: give two names")
     picture = read_picture(path)
+    if not check_kind(output, picture) and keep_known:
+        say(f"warning: {output.suffix} changes pixels that were known a little; .png keeps them")
+    if std_map is not None and std_map.suffix.lower() != ".npy":
+        check_kind(std_map, Picture(picture.values[:, :, :1].squeeze(), None, picture.top))
     gone = _missing(path, picture, missing, parameters["random_state"])
     if keep_known and not gone.any():
         raise UserError(f"{path}: no pixel is missing; --denoise cleans the known ones")
-    if gone.all():
+    # What nobody sees has a colour by accident.
+    shown = np.full(gone.shape, True) if picture.alpha is None else picture.alpha > 0
+    if not (shown & ~gone).any():
         raise UserError(f"{path}: every pixel is missing, there is nothing to fill it from")
     with spoken_warnings(), announced_compilation(parameters["verbose"]):
-        found = inpaint(picture.values, ~gone, **parameters)
-    change = gone if keep_known else np.ones_like(gone)
+        found = inpaint(picture.values, shown & ~gone, **parameters)
+    change = gone if keep_known else gone | shown
     filled, std = picture.values.copy(), np.zeros_like(picture.values)
     filled[change], std[change] = found.mean[change], found.std[change]
     alpha = picture.alpha

@@ -228,6 +228,9 @@ def check_long(form: DataForm) -> None:
                     f"{shown(present)}), or --wide for a matrix{clicks * (option == 'value')}"
                 )
         row, col = cast(tuple[str, str], (form.row, form.col))
+        if row == col or form.value in (row, col):
+            same = "--row and --col" if row == col else "--value and a side"
+            raise UserError(f"{path}: {same} name one column, {form.value if row != col else row}")
         valued = {} if form.value is None else {"--value": form.value}
         require_columns(path, present, {"--row": row, "--col": col} | valued)
 

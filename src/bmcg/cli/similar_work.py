@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from .. import memory
 from ..serving import ServingModel
 from ..serving.alike import Similar
 from .names import as_whole_numbers, of_one_kind, title
@@ -48,6 +49,10 @@ def similar_columns(
     elif cols is not None:
         wanted = labels_of(cols, known, "column", dialect)
     chosen = None if candidates is None else labels_of(candidates, known, "column", dialect)
+    lines = len(wanted) * min(n, model.shape_[1] if chosen is None else len(chosen))
+    memory.require(
+        memory.alike(lines), f"{lines} lines of similar columns", "ask for fewer columns at a time"
+    )
     found = model.similar(wanted, n, candidates=chosen)
     name = title(known, "column")
     if output is None:

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -171,6 +172,8 @@ def evaluate(
     if not splits:
         raise ValueError("splits is empty: make some with random_split, leave_out or k_folds")
     check_whole("at", at)
+    if relevant is not None and (isinstance(relevant, bool) or not _is_number(relevant)):
+        raise ValueError(f"relevant={relevant!r}: pass a number, or None")
     measures = (*VALUE_MEASURES, *LIST_MEASURES, "seconds")
     cells = np.full((len(models), len(splits), len(measures)), np.nan)
     held = np.full((len(models), len(splits), len(LEVELS)), np.nan)
@@ -187,6 +190,10 @@ def evaluate(
             lists = judge_lists(fitted, split, at, level)
             cells[m, s, len(VALUE_MEASURES) :] = *lists[:-1], seconds
     return Evaluation(tuple(models), measures, cells, held, at)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
 def is_implicit(model: Any) -> bool:

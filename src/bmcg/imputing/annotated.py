@@ -169,7 +169,8 @@ def denoise_anndata(
 def stored(data: Any, layer: str | None) -> Any:
     """A layer as it is stored."""
     if layer is not None and layer not in data.layers:
-        known = ", ".join(data.layers) or "none"
+        # Of newer versions, X is the layer None.
+        known = ", ".join(name for name in data.layers if name is not None) or "none"
         raise KeyError(f"layer={layer!r}: there is no such layer; layers are: {known}")
     found = data.X if layer is None else data.layers[layer]
     if found is None:

@@ -15,6 +15,8 @@ from .vcf_reading import VcfReader
 
 # Centimorgans a million base pairs where no map tells.
 RATE = 1.0
+# Centimorgans a base pair that put sites in order where a map has them at one place.
+TIE = 1e-13
 _MAP_FIELDS = 4
 
 
@@ -49,7 +51,8 @@ def along(
     places: list[Place], map_path: Path | None = None, panel: PanelMatch | None = None
 ) -> Along:
     """Genetic positions: by the map, by the file itself, else 1 cM a million base pairs."""
-    cm = np.array([place.bp * RATE * 1e-6 for place in places])
+    bp = np.array([place.bp for place in places])
+    cm = bp * RATE * 1e-6
     own = np.array([np.nan if place.cm is None else place.cm for place in places])
     names = np.array([place.chromosome for place in places], dtype=object)
     genetic = read_map(map_path) if map_path is not None else {}
@@ -58,10 +61,9 @@ def along(
         if map_path is not None:
             if bare(name) not in genetic:
                 raise ValueError(f"{map_path}: chromosome {name!r} of the genotypes is not there")
-            cm[at] = _interpolated(np.array([places[i].bp for i in np.flatnonzero(at)]),
-                                   *genetic[bare(name)])  # fmt: skip
+            cm[at] = _interpolated(bp[at], *genetic[bare(name)]) + TIE * bp[at]
         elif np.isfinite(own[at]).all() and np.ptp(own[at]) > 0:
-            cm[at] = own[at]
+            cm[at] = own[at] + TIE * bp[at]
     return Along(names, cm, None if panel is None else panel.alleles)
 
 
@@ -91,6 +93,11 @@ def read_map(path: Path) -> dict[str, tuple[Array, Array]]:
         if (np.diff(cm_) < 0).any():
             where = int(bp_[1:][np.diff(cm_) < 0][0])
             raise ValueError(f"{path}: centimorgans of chromosome {name} fall at {where}")
+        if bp_[0] < bp_[-1] and cm_[0] == cm_[-1]:
+            raise ValueError(
+                f"{path}: all centimorgans of chromosome {name} are {cm_[0]:g}, as programs write "
+                "them that do not know; pass a map that does, or none"
+            )
         out[name] = (bp_, cm_)
     return out
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ Bool = NDArray[np.bool_]
 
 # Modes whose values are kept as they are; others become the nearest of these.
 _KEPT = {"L": 255, "LA": 255, "RGB": 255, "RGBA": 255, "I;16": 65535}
+# Formats that keep every pixel as it is.
+_EXACT = ("PNG", "TIFF", "BMP", "PPM", "TGA")
 _NEAREST = {"1": "L", "CMYK": "RGB", "YCbCr": "RGB", "HSV": "RGB", "LAB": "RGB", "PA": "RGBA"}
 
 
@@ -33,17 +36,21 @@ class Picture:
         Transparency, passed through.
     top : int
         The largest value a pixel can have.
+    profile : bytes or None
+        Of its colours (ICC), passed through.
     """
 
     values: Array
     alpha: NDArray[np.uint8] | None
     top: int
+    profile: bytes | None = None
 
 
 def read_picture(path: Path) -> Picture:
-    """Read a grey or colour picture of any format that Pillow knows."""
+    """Read a grey or colour picture of any format that Pillow knows, as it is shown."""
     with _whole(path):
         image = _open(path)
+        profile = None if image.mode in _NEAREST else image.info.get("icc_profile")
         frames = getattr(image, "n_frames", 1)
         # Older Pillows have another name for the 16 bits of a PNG, which has no more.
         deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG")
@@ -54,27 +61,51 @@ def read_picture(path: Path) -> Picture:
     if frames > 1:
         raise ValueError(f"{path} holds {frames} pictures; save one of them by itself")
     if deep:
-        return Picture(values.astype(np.float64), None, 65535)
+        return Picture(values.astype(np.float64), None, 65535, profile)
     if image.mode not in _KEPT:
         raise ValueError(f"{path} has pixels of type {image.mode}: save it as PNG first")
     if image.mode in ("LA", "RGBA"):
         colours = values[:, :, 0] if image.mode == "LA" else values[:, :, :3]
-        return Picture(colours.astype(np.float64), values[:, :, -1].copy(), 255)
-    return Picture(values.astype(np.float64), None, 255)
+        return Picture(colours.astype(np.float64), values[:, :, -1].copy(), 255, profile)
+    return Picture(values.astype(np.float64), None, 255, profile)
+
+
+def check_kind(path: Path, picture: Picture) -> bool:
+    """Raise unless a picture can be written under a name; returns whether pixels stay exact."""
+    kind = _pillow(path).registered_extensions().get(path.suffix.lower())
+    if kind not in _pillow(path).SAVE:
+        raise ValueError(
+            f"cannot write {path}: no kind of picture has names that end in {path.suffix!r}; "
+            "use .png, or another that Pillow writes"
+        )
+    small = Picture(picture.values[:1, :1], None, picture.top)
+    if picture.alpha is not None:
+        small = replace(small, alpha=picture.alpha[:1, :1])
+    try:
+        _image(small).save(BytesIO(), format=kind)
+    except (KeyError, OSError, ValueError) as error:
+        raise ValueError(f"cannot write {path}: {error}; use .png") from None
+    return kind in _EXACT or (kind == "GIF" and picture.values.ndim == 2)
 
 
 def write_picture(path: Path, picture: Picture) -> None:
     """Write a picture in the format that its name asks for."""
-    Image = _pillow(path)
+    image, profile = _image(picture), picture.profile
+    try:
+        # None where there is none: one that Pillow found for itself is not of these pixels.
+        write_atomically(path, lambda name: image.save(name, icc_profile=profile))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"cannot write {path}: {error}") from None
+
+
+def _image(picture: Picture) -> Any:
+    from PIL import Image
+
     kind = np.uint8 if picture.top == 255 else np.uint16
     values = np.clip(np.rint(picture.values), 0, picture.top).astype(kind)
     if picture.alpha is not None:
         values = np.dstack((values, picture.alpha))
-    image = Image.fromarray(values)
-    try:
-        write_atomically(path, image.save)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"cannot write {path}: {error}") from None
+    return Image.fromarray(values)
 
 
 def write_levels(path: Path, levels: Array, top: int) -> None:
@@ -179,6 +210,10 @@ def _whole(path: Path) -> Iterator[None]:
 def _open(path: Path) -> Any:
     image = _pillow(path).open(path)
     image.load()
+    from PIL import ImageOps
+
+    # A camera that was turned says so beside the pixels, which would be lost.
+    ImageOps.exif_transpose(image, in_place=True)
     return image
 
 

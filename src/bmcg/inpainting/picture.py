@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from .. import memory
 from ..backends import open_backend
 from ..graphs import chain_graph
+from ..observations.checking import LARGEST
 from .bands import Trial, expected_error, local_average, more_trials
 from .fits import fit_whole, interrupts_heard
 from .gaps import halves, hold_out, independence
@@ -104,14 +105,18 @@ def inpaint(
         )
     if not seen.any():
         raise ValueError("no pixel is known: there is nothing to fill the picture from")
-    if not np.isfinite(values[:, seen]).all():
-        raise ValueError("picture must be finite where it is known")
+    if not (np.abs(values[:, seen]) <= LARGEST).all():
+        raise ValueError(f"picture must be finite where it is known, and not above {LARGEST:g}")
     memory.require(
         memory.picture(float(values.size)),
         f"a picture of {seen.shape[1]} x {seen.shape[0]} pixels",
         "fill it in parts, or make it smaller",
     )
     values = np.where(seen, values, 0.0)
+    level = values[:, seen].min(axis=1)
+    if (level == values[:, seen].max(axis=1)).all():
+        mean = np.broadcast_to(level, (*seen.shape, len(level))).reshape(np.shape(picture)).copy()
+        return Inpainted(mean, np.zeros_like(mean), 0.0, ())
     parameters = PARAMETERS | more | {"random_state": random_state, "n_jobs": n_jobs}
     with interrupts_heard():
         found = _fill(values, seen, parameters)

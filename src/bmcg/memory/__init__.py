@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from .here import GIB, Left, left
-from .needs import cells, fit, lists, matrix, model, pairs, picture, require, size, table
+from .needs import (
+    alike,
+    cells,
+    copied,
+    fit,
+    lists,
+    matrix,
+    model,
+    pairs,
+    picture,
+    require,
+    size,
+    table,
+)
 from .work import Work
 
 __all__ = [
     "GIB",
     "Left",
     "Work",
+    "alike",
     "cells",
+    "copied",
     "fit",
     "left",
     "lists",

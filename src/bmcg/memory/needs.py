@@ -20,8 +20,12 @@ _HELD = {
     "joint": (7.4, 10.0, 2.0),
     "sampled": (2.5, 6.0, 2.0),
 }
-# Bytes for each byte of text, line, byte of a model file, line of a list, pixel.
-_TEXT, _LINE, _FILE, _LISTED, _PIXEL = 1.0, 110.0, 2.0, 500.0, 2000.0
+# Bytes for each byte of text, line, byte of a model file, pixel.
+_TEXT, _LINE, _FILE, _PIXEL = 1.0, 110.0, 2.0, 2000.0
+# Bytes for each line of recommendations, and of what is alike.
+_LISTED, _ALIKE = 500.0, 180.0
+# Bytes for each genotype that is filled by copying, and for each allele of a panel.
+_CALL, _ALLELE = 190.0, 6.0
 # Bytes for each cell, and for each empty one that is written as text.
 _CELL, _HOLE = 120.0, 330.0
 # Bytes for each pair, and what labels that are text add.
@@ -74,6 +78,16 @@ def pairs(count: float, text: bool) -> float:
 def lists(lines: float) -> float:
     """Recommendations as a table."""
     return _LISTED * lines
+
+
+def alike(lines: float) -> float:
+    """Columns that are alike as a table."""
+    return _ALIKE * lines
+
+
+def copied(calls: float, alleles: float) -> float:
+    """Genotypes filled by copying, from a panel with so many alleles."""
+    return _CALL * calls + _ALLELE * alleles
 
 
 def picture(pixels: float) -> float:

@@ -86,6 +86,8 @@ class LongTable:
                     f"{argument}={name!r} is not a column of the frame; "
                     f"its columns are {', '.join(map(str, table.columns))}"
                 )
+        if len({row, col, value}) < 3:
+            raise ValueError(f"row={row!r}, col={col!r}, value={value!r}: name three columns")
         r, all_rows = factorise(table.get_column(str(row)), row_labels, "row", str(row))
         c, all_cols = factorise(table.get_column(str(col)), col_labels, "column", str(col))
         values = _column(table.get_column(str(value)), str(value), "value")

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..posterior import Posterior
+from .top import keep_best
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Columns compared at a time, 32 MiB with all others of a catalogue of 4,096.
-BLOCK = 1024
+# Similarities held at a time, 32 MiB.
+BLOCK = 1 << 22
 # Candidates for each place of a list that is to be varied.
 POOL = 5
 
@@ -100,16 +101,18 @@ def most_similar(
         The columns to choose from, ascending; all by default.
     """
     chosen = np.arange(len(F)) if candidates is None else candidates
-    n = min(n, len(chosen))
-    where, best = np.empty((len(cols), n), dtype=np.intp), np.empty((len(cols), n))
-    for start in range(0, len(cols), BLOCK):
-        at = cols[start : start + BLOCK]
-        found = F[at] @ F[chosen].T
-        found[at[:, None] == chosen] = -np.inf
-        order = np.argsort(-found, axis=1, kind="stable")[:, :n]
-        where[start : start + BLOCK] = chosen[order]
-        best[start : start + BLOCK] = np.take_along_axis(found, order, axis=1)
-    return np.where(np.isneginf(best), -1, where), best
+    shape = len(cols), min(n, len(chosen))
+    where, best = np.full(shape, -1, dtype=np.intp), np.full(shape, -np.inf)
+    own = np.searchsorted(chosen, cols)
+    there = chosen[np.minimum(own, len(chosen) - 1)] == cols
+    skipped = np.concatenate(([0], np.cumsum(there)))
+    own, among = own[there].astype(np.int32), np.ascontiguousarray(F[chosen].T)
+    step = max(1, BLOCK // len(chosen))
+    for start in range(0, len(cols), step):
+        at = slice(start, start + step)
+        pointers = skipped[start : start + step + 1]
+        keep_best(F[cols[at]] @ among, 0, pointers, own, best[at], where[at])
+    return np.where(where < 0, -1, chosen[where]), best
 
 
 def varied(where: Index, scores: Array, n: int, F: Array, diversity: float) -> tuple[Index, Array]:

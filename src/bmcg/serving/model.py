@@ -126,6 +126,8 @@ class ServingModel(UpdatingModel):
         chosen = candidates
         if chosen is not None:
             chosen = np.unique(locate(chosen, self.col_labels_, self.shape_[1], "candidates"))
+            if len(chosen) == 0:
+                raise ValueError("candidates is empty: pass the columns to choose from, or None")
         where, best = most_similar(directions(self.fitted_), j, int(n), chosen)
         at, rank = np.nonzero(where >= 0)
         own, others = (_named(part, self.col_labels_) for part in (j[at], where[at, rank]))

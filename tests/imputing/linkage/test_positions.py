@@ -30,13 +30,20 @@ def test_both_kinds_of_map_say_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [("", "is empty"), ("a b\n", "not a genetic map"), ("22 r 1 5\n22 r x 9\n", "line 2"),
-     ("22 r 2 5\n22 r 1 9\n", "fall at 9")],
+     ("22 r 2 5\n22 r 1 9\n", "fall at 9"), ("22 r 0 5\n22 r 0 9\n", "22 are 0, as programs")],
 )  # fmt: skip
 def test_a_bad_map_is_named(tmp_path, text, words):
     path = tmp_path / "bad.map"
     path.write_text(text)
     with pytest.raises(ValueError, match=words):
         read_map(path)
+
+
+def test_sites_at_one_place_of_the_map_are_in_the_order_of_their_base_pairs(tmp_path):
+    path = tmp_path / "flat.map"
+    path.write_text("22 a 1 1000\n22 b 1 9000\n22 c 2 9500\n")
+    places = [Place("22", bp, "A", "G") for bp in (8000, 2000, 4000)]
+    assert np.argsort(along(places, path).centimorgans).tolist() == [1, 2, 0]
 
 
 def test_a_chromosome_that_the_map_lacks_is_named(tmp_path):
@@ -109,11 +116,15 @@ def test_the_command_fills_from_a_panel_and_changes_nothing_else(tmp_path, panel
         (["--linkage", "yes", "--save-model", "m.safetensors"], "--save-model"),
         (["--panel", "PANEL", "--row-chain"], "--row-chain"),
         (["--map", "missing.map"], "missing.map"),
+        (["-o", "PANEL", "--panel", "PANEL", "--force"], "it is one of the inputs"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(tmp_path, panel, options, words):
     path, _ = panel
     options = [str(path) if word == "PANEL" else word for word in options]
-    ended = call("impute", path, "-o", tmp_path / "out.vcf", *options)
+    before = path.read_bytes()
+    given = write_vcf(tmp_path / "in.vcf", [["0/1"] * 3, ["0/0", "./.", "1/1"]])
+    ended = call("impute", given, "-o", tmp_path / "out.vcf", *options)
+    assert path.read_bytes() == before
     assert ended.code != 0
     assert words in ended.err

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import memory
 from ...backends.numba.threads import Workers
 from ..genotypes import Array, Bools, FilledGenotypes, Genotypes
 from ..left_out import squared_correlation
@@ -74,6 +75,12 @@ def fill_along(
         Threads; the result is the same for any number.
     random_state : int or None
     """
+    m, n = genotypes.copies.shape
+    memory.require(
+        memory.copied(m * n, 0 if along.panel is None else along.panel.size),
+        f"copying {n} genotypes at {m} sites",
+        "fill a chromosome at a time, or parts of it",
+    )
     names, group = np.unique(along.chromosome.astype(str), return_inverse=True)
     order = np.lexsort((along.centimorgans, group))
     genotypes, along, wanted = genotypes.some(order), along.some(order), wanted[order]
