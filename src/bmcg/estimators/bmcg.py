@@ -78,8 +78,7 @@ class BMCG(LevelsModel):
         freedom are learned and which outliers do not move; as a zero or one; as one of several
         ordered levels between learned thresholds; as a count. "auto" proposes, and says so.
     noise : {"auto", "shared", "rows", "cols"}, default="auto"
-        Whether Gaussian noise has one size, or one for each row, or for each column. "auto" asks
-        entries left out, where draws are, on one processor; else it is "shared".
+        Whether Gaussian noise has one size, or one for each row, or column; "auto" asks draws.
     missing : {"unknown", "weak-zero"}, default="unknown"
         What an entry is that was not observed. "weak-zero" is for what was chosen (clicks, plays):
         every pair is a zero of small weight, one that was seen a one besides, which weighs by its
