@@ -78,7 +78,7 @@ class BMCG(LevelsModel):
         freedom are learned and which outliers do not move; as a zero or one; as one of several
         ordered levels between learned thresholds; as a count. "auto" proposes, and says so.
     noise : {"auto", "shared", "rows", "cols"}, default="auto"
-        Whether Gaussian noise has one size, or one for each row, or column; "auto" asks draws.
+        Gaussian noise of one size, or one each; "auto" asks left-out entries, in draws alone.
     missing : {"unknown", "weak-zero"}, default="unknown"
         What an entry is that was not observed. "weak-zero" is for what was chosen (clicks, plays):
         every pair is a zero of small weight, one that was seen a one besides, which weighs by its
