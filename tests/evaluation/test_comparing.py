@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from bmcg import BMCG
 from bmcg.baselines import VBMC, LMaFit
 from bmcg.datasets import random_low_rank
 from bmcg.evaluation import evaluate, k_folds, random_split
+from bmcg.evaluation.values import judge_values, value_measures
 from bmcg.graphs import chain_graph
+from bmcg.likelihoods.discrete import Levels
+from bmcg.likelihoods.predictive import NO_LIMITS, Predictive
 from bmcg.metrics import coverage, interval_calibration, mae, rmse
 
 
@@ -85,3 +89,40 @@ def test_what_a_method_cannot_use_is_told():
         evaluate({}, random_split(seen))
     with pytest.raises(KeyError, match="was not evaluated"):
         evaluate({"LMaFit": LMaFit()}, random_split(seen))["BMCG"]
+
+
+def test_a_density_counts_with_its_mass_where_others_have_probabilities():
+    rng = np.random.default_rng(0)
+    values = rng.integers(1, 6, 200).astype(float)
+    mean, std = values + rng.normal(size=200), np.full(200, 1.2)
+    ends = np.arange(1.5, 5.0)
+    table = np.diff(ndtr((ends - mean[:, None]) / std[:, None]), prepend=0.0, append=1.0, axis=1)
+    levels = Levels(np.arange(1.0, 6.0), table)
+    as_levels = value_measures(values, mean, levels, 1.0)
+    as_mass = value_measures(values, mean, Predictive(mean, std, NO_LIMITS), 1.0)
+    assert np.isclose(as_mass.log_score, as_levels.log_score, rtol=1e-6)
+    assert value_measures(values, mean, Predictive(mean, std, NO_LIMITS)).log_score < -1.0
+
+
+def test_levels_that_are_right_are_calibrated():
+    rng = np.random.default_rng(1)
+    table = rng.dirichlet(np.ones(3), 20_000)
+    values = (rng.random(20_000)[:, None] > np.cumsum(table, axis=1)[:, :2]).sum(axis=1)
+    levels = np.arange(3.0)
+    found = value_measures(levels[values], table @ levels, Levels(levels, table))
+    assert found.calibration < 0.015
+    assert found.coverage > 0.93
+
+
+def test_log_scores_side_by_side_are_all_of_probabilities():
+    rng = np.random.default_rng(0)
+    X = np.clip(np.round(3 + rng.normal(size=(30, 2)) @ rng.normal(size=(2, 20))), 1, 5)
+    options = {"posterior": "row", "selection": False, "random_state": 0, "max_sweeps": 20}
+    models = {name: BMCG(likelihood=name, **options) for name in ("ordinal", "gaussian")}
+    splits = random_split(X, 0.2)
+    both = evaluate(models, splits)
+    alone = evaluate({"gaussian": models["gaussian"]}, splits)
+    fitted = BMCG(likelihood="gaussian", **options).fit(splits[0].train)
+    assert alone["gaussian"]["log_score"] == judge_values(fitted, splits[0]).log_score
+    assert both["gaussian"]["log_score"] == judge_values(fitted, splits[0], 1.0).log_score
+    assert both["gaussian"]["log_score"] != alone["gaussian"]["log_score"]

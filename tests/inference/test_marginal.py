@@ -88,12 +88,14 @@ def test_no_step_from_where_it_ends_is_higher():
         assert more < value + 1e-7
 
 
-def test_rows_are_the_posterior_given_columns():
-    seen, likelihood = clicks(), weak()
+@pytest.mark.parametrize("even", [0.0, 0.5])
+def test_rows_are_the_posterior_given_columns(even):
+    seen, likelihood = clicks(), weak(even=even, typical=3.0)
     fit = fitted(seen, likelihood, sweeps=5)
     V, X = fit.state.cols.rows, seen.to_csr().toarray()
     for i in range(M):
         w = np.where(X[i] > 0, likelihood.weights(np.maximum(X[i], 1.0)), 0.0)
+        w *= (max((X[i] > 0).sum(), 1) / 3.0) ** -even
         C = np.linalg.inv((V.T * (w + likelihood.zero)) @ V + np.eye(K))
         np.testing.assert_allclose(fit.state.rows.rows[i], C @ (w @ V), atol=1e-10)
         np.testing.assert_allclose(unpack(fit.state.rows.cov)[i], C, atol=1e-10)
@@ -101,8 +103,10 @@ def test_rows_are_the_posterior_given_columns():
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("learn", [False, True])
-def test_the_bound_never_falls(tied, learn):
-    trace = np.array(fitted(clicks(3), weak(), tied, 40, 0.0, learn).trace)
+@pytest.mark.parametrize("even", [0.0, 0.25])
+def test_the_bound_never_falls(even, tied, learn):
+    likelihood = weak(even=even, typical=4.0)
+    trace = np.array(fitted(clicks(3), likelihood, tied, 40, 0.0, learn).trace)
     assert (np.diff(trace) > -1e-9 * np.abs(trace[1:])).all()
     assert len(trace) > 4
 

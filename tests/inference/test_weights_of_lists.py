@@ -38,7 +38,9 @@ def counts(m=120, n=60, most=4):
     return Observations.from_triples(*seen, rng.integers(1, most, len(seen[0])), shape=(m, n))
 
 
-def learned(monkeypatch, kind, zero, one, power=0.0, rank=TRIAL_RANK, data=None, size=1.0):
+def learned(
+    monkeypatch, kind, zero, one, power=0.0, rank=TRIAL_RANK, data=None, size=1.0, even=0.0
+):
     """What is found where weights, power and components have one best value each."""
     rng = np.random.default_rng(0)
 
@@ -46,6 +48,7 @@ def learned(monkeypatch, kind, zero, one, power=0.0, rank=TRIAL_RANK, data=None,
         found = fit.likelihood
         miss = abs(np.log2(found.zero / zero)) + abs(found.power - power)
         miss += abs(np.log2(found.one / one)) + abs(np.log2(fit.rank / rank))
+        miss += abs(found.even - even)
         # The standard error of a difference is about 0.014.
         noise = 0.1 * rng.standard_normal(100)
         return noise - noise.mean() - size * miss
@@ -84,6 +87,14 @@ def test_zeros_take_half_a_step_where_a_part_of_the_rows_was_asked(monkeypatch, 
         monkeypatch.setattr(weak_zeros, "leave_out", part_of_the_rows)
     found = learned(monkeypatch, MARGINAL, root * start.zero, start.one, size=0.02).likelihood
     assert found.zero == pytest.approx((root if part else 1.0) * start.zero, rel=1e-12)
+
+
+@pytest.mark.parametrize("even", [0.0, 0.25])
+@pytest.mark.parametrize("kind", [CHAINS, MARGINAL])
+def test_rows_that_have_seen_much_are_evened_where_lists_gain(monkeypatch, kind, even):
+    start = START[kind]
+    found = learned(monkeypatch, kind, start.zero, start.one, even=even).likelihood
+    assert found.even == (even if kind == MARGINAL else 0.0)
 
 
 def test_a_chain_moves_zeros_alone_and_both_together(monkeypatch):

@@ -263,10 +263,11 @@ def test_values_that_say_nothing_to_a_likelihood_are_refused(X, likelihood, word
         BMCG(likelihood=likelihood).fit(X)
 
 
-def test_a_value_between_levels_is_named():
-    stars = np.tile(np.arange(1.0, 6.0), (4, 1))
-    stars[2, 3] = 3.25
-    words = r"3.25 in row 2, column 3 \(1 such .* from 1 in steps of 1, or"
+@pytest.mark.parametrize(("step", "odd"), [(1.0, 3.25), (1.0, 3.5), (0.5, 3.25)])
+def test_a_value_between_levels_is_named(step, odd):
+    stars = np.tile(np.arange(step, 5.0 + step, step), (4, 1))
+    stars[2, 3] = odd
+    words = rf"{odd} in row 2, column 3 \(1 such .* from {step:g} in steps of {step:g}: if"
     with pytest.raises(ValueError, match=words):
         BMCG(likelihood="ordinal").fit(stars)
 
@@ -275,7 +276,7 @@ def test_a_value_between_levels_is_named():
     "levels",
     [
         np.arange(0.5, 5.5, 0.5),
-        [1.0, 2.0, 3.0, 3.5, 4.0, 5.0],
+        [1.0, 1.5, 2.0, 3.0, 4.0, 4.5, 5.0],
         [1.0, 2.0, 5.0],
         np.arange(11) / 10,
         [-2.0, 0.0, 2.0],

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from bmcg.backends import NumbaBackend
+from bmcg.backends import NumbaBackend, SparseRows
 from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.sampled import run_sampled
 from bmcg.inference.side import Prior
 from bmcg.inference.variational import run
-from bmcg.likelihoods import Noise, WeakZero, Weighting, likelihood_of
+from bmcg.likelihoods import Match, Noise, WeakZero, Weighting, likelihood_of
 from bmcg.observations import Observations
 
 M, N = 14, 11
@@ -137,6 +137,29 @@ def test_the_bound_never_falls(family):
     assert (np.diff(trace) > -1e-9 * np.abs(trace[1:])).all()
 
 
-def test_a_title_makes_the_same_again():
-    made = WeakZero(zero=0.03, one=2.5, power=0.5, pairs=77)
+@pytest.mark.parametrize("more", [{}, {"sure": True}, {"sure": True, "even": 0.25, "typical": 7.5}])
+def test_a_title_makes_the_same_again(more):
+    made = WeakZero(zero=0.03, one=2.5, power=0.5, pairs=77, **more)
     assert likelihood_of(made.title) == made
+
+
+def test_ones_of_rows_that_have_seen_much_weigh_less_from_either_side():
+    (observations, _), _ = both(1.0)
+    likelihood = WeakZero(power=0.0, even=0.5, sure=True).of(observations)
+    backend = NumbaBackend(1)
+    rows, cols = (
+        SparseRows(view.indptr, view.indices, view.values, n, backend)
+        for view, n in zip((observations.by_row, observations.by_col), (N, M), strict=True)
+    )
+    noise = likelihood.start(rows, N)
+    found = likelihood.weighting(noise, Match(rows)).weights
+    counts = np.diff(observations.by_row.indptr)
+    np.testing.assert_allclose(
+        found, np.sqrt(likelihood.typical / np.repeat(counts, counts)), rtol=1e-12
+    )
+    turned = likelihood.transposed()
+    assert turned.transposed() == likelihood
+    as_cols = turned.weighting(turned.newcomers(noise, 1), Match(cols)).weights
+    np.testing.assert_allclose(as_cols, np.sqrt(likelihood.typical / counts[cols.indices]))
+    grown = likelihood.joined(noise, 3)
+    assert grown.own["seen"][M:].tolist() == [likelihood.typical] * 3

@@ -39,6 +39,14 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    proba: Annotated[
+        bool,
+        typer.Option(
+            "--proba",
+            help="Add the probability of each level, of models of zeros and ones or of ordered "
+            "levels, as p_1, p_2 and so on.",
+        ),
+    ] = False,
     row: o.KnownRow = None,
     col: o.KnownCol = None,
     unknown: o.UnknownOption = o.Unknown.error,
@@ -48,13 +56,16 @@ def predict(
 ) -> None:
     """Predict the entries that a table lists.
 
-    The output is that table with a column `mean`, and `std`, `low` and `high` where asked for.
+    The output is that table with a column `mean`, and where asked for `std`, `low` and `high`, and
+    a probability of each level.
 
     **Examples**
 
     `bmcg predict model.safetensors pairs.csv -o predictions.csv`
 
     `bmcg predict model.safetensors pairs.csv --std --level 0.9 -o predictions.parquet`
+
+    `bmcg predict stars.safetensors pairs.csv --proba -o probabilities.csv`
 
     `cut -d, -f1,2 new.csv | bmcg predict model.safetensors - --unknown prior -o - | sort`
     """
@@ -66,7 +77,7 @@ def predict(
         model,
         work.Pairs(pairs, row, col, unknown.value, Dialect(format.value, delimiter)),
         output,
-        work.Spread(std, level),
+        work.Spread(std, level, proba),
         force,
     )
 

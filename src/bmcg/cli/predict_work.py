@@ -47,6 +47,7 @@ class Spread:
 
     std: bool
     level: float | None
+    proba: bool = False
 
 
 def load(path: Path) -> MatrixCompleter:
@@ -67,6 +68,7 @@ def predict(model_path: Path, pairs: Pairs, output: Path, spread: Spread, force:
     present = column_names(pairs.path, pairs.dialect)
     require_columns(pairs.path, present, {"--row": row, "--col": col})
     wanted = ["mean", *["std"] * spread.std, *["low", "high"] * (spread.level is not None)]
+    wanted += [f"p_{level:g}" for level in _levels(model, model_path)] if spread.proba else []
     for name in wanted:
         if name in present:
             raise UserError(f"{pairs.path} has a column {name!r} already; rename it")
@@ -149,10 +151,24 @@ def known_or(
 
 
 def _columns(model: Any, rows: Any, cols: Any, spread: Spread) -> list[Any]:
-    if not (spread.std or spread.level is not None):
-        return [model.predict(rows, cols)]
-    mean, std = model.predict(rows, cols, return_std=True)
-    found = [mean, *[std] * spread.std]
+    if spread.std or spread.level is not None:
+        mean, std = model.predict(rows, cols, return_std=True)
+        found = [mean, *[std] * spread.std]
+    else:
+        found = [model.predict(rows, cols)]
     if spread.level is not None:
         found += model.predict_interval(rows, cols, level=spread.level)
+    if spread.proba:
+        found += list(model.predictive(rows, cols).probabilities.T)
     return found
+
+
+def _levels(model: Any, path: Path) -> NDArray[np.float64]:
+    """Values that a model gives probabilities of."""
+    found = getattr(model, "levels_", np.empty(0))
+    if not len(found):
+        raise UserError(
+            f"--proba: {path} is no model of levels; fit with --likelihood bernoulli or ordinal, "
+            "or pass --level for bounds"
+        )
+    return np.asarray(found)

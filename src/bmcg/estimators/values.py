@@ -22,7 +22,7 @@ SHARED = ("auto", "shared")
 # More levels than this are no levels; so many that follow each other evenly are proposed as such.
 MOST_LEVELS = 100
 FEW_LEVELS = 12
-# In half steps: how far a level may lie off, as tenths do that are no binary fractions.
+# In steps: how far a level may lie off, as tenths do that are no binary fractions.
 LEVEL_TOLERANCE = 1e-4
 
 
@@ -146,8 +146,8 @@ def _ordinal(observations: Observations) -> str:
         observations,
         ~_on_steps(observations.values, levels[0], step),
         "ordinal",
-        f"has levels from {levels[0]:g} in steps of {step:g}, or halves of them: if it is a level, "
-        'write levels as 1, 2, 3 and so on, in their order; "gaussian" is for numbers',
+        f"has levels from {levels[0]:g} in steps of {step:g}: if it is a level, write levels as "
+        '1, 2, 3 and so on, in their order; if not, mend it; "gaussian" is for numbers',
     )
     return " ".join(("ordinal", *(repr(float(level)) for level in levels)))
 
@@ -159,9 +159,9 @@ def level_step(levels: Array) -> float:
 
 
 def _on_steps(x: Array, low: float, step: float) -> NDArray[np.bool_]:
-    """Which values lie whole or half steps above the lowest one."""
-    halves = 2.0 * (x - low) / step
-    return np.abs(halves - np.round(halves)) < LEVEL_TOLERANCE
+    """Which values lie whole steps above the lowest one."""
+    steps = (x - low) / step
+    return np.abs(steps - np.round(steps)) < LEVEL_TOLERANCE
 
 
 def _refuse(observations: Observations, wrong: NDArray[np.bool_], name: str, way: str) -> None:

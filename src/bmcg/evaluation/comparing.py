@@ -19,13 +19,16 @@ from sklearn.base import clone
 from ..base import MatrixCompleter
 from ..caller import user_level
 from ..checks import check_whole
+from ..estimators.values import proposed
 from .lists import LIST_MEASURES, judge_lists
 from .picture import draw
 from .splits import Split
-from .values import LEVELS, VALUE_MEASURES, judge_values
+from .values import LEVELS, VALUE_MEASURES, judge_values, step_of
 
 Array = NDArray[np.float64]
 
+# Likelihoods that give values probabilities.
+DISCRETE = ("bernoulli", "ordinal", "poisson", "negative_binomial")
 # Of these less is better; of coverage, nearer to 0.9.
 LESS_IS_BETTER = ("rmse", "mae", "calibration", "seconds")
 
@@ -148,6 +151,9 @@ def evaluate(
 ) -> Evaluation:
     """Fit every model on every split and measure what it makes of the rest.
 
+    Where a likelihood of levels or counts is among the models, log scores of all of them are of
+    probabilities: densities count with what they have up to half a step around a value.
+
     Parameters
     ----------
     models : mapping of str to estimator
@@ -177,6 +183,7 @@ def evaluate(
     measures = (*VALUE_MEASURES, *LIST_MEASURES, "seconds")
     cells = np.full((len(models), len(splits), len(measures)), np.nan)
     held = np.full((len(models), len(splits), len(LEVELS)), np.nan)
+    steps = [_step(models, split) for split in splits]
     for m, (name, model) in enumerate(models.items()):
         given = _usable(name, model, known)
         for s, split in enumerate(splits):
@@ -184,7 +191,7 @@ def evaluate(
             fitted = clone(model).fit(split.train, **given)
             seconds = time.perf_counter() - began
             if not is_implicit(model):
-                found = judge_values(fitted, split)
+                found = judge_values(fitted, split, steps[s])
                 cells[m, s, : len(VALUE_MEASURES)], held[m, s] = found[:-1], found.held
             level = relevant if relevant is not None else _level(model, split)
             lists = judge_lists(fitted, split, at, level)
@@ -199,6 +206,16 @@ def _is_number(value: Any) -> bool:
 def is_implicit(model: Any) -> bool:
     """Whether a model takes what is missing for zeros, so that values are nothing it predicts."""
     return getattr(model, "missing", "unknown") == "weak-zero"
+
+
+def _step(models: Mapping[str, Any], split: Split) -> float:
+    """Distance of values, where some model has probabilities of them and no density."""
+    x = split.train.values
+    for model in models.values():
+        name = getattr(model, "likelihood", "gaussian")
+        if (proposed(x)[0] if name == "auto" else name) in DISCRETE and not is_implicit(model):
+            return step_of(x)
+    return 0.0
 
 
 def _level(model: Any, split: Split) -> float | None:

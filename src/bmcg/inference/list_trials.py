@@ -141,7 +141,7 @@ class Trials:
             rank=rank,
             max_sweeps=FIRST_SWEEPS if fresh else NEXT_SWEEPS,
             learn=known is not None and known.learns,
-            prior=Prior(likelihood=likelihood.of_shape(self.lists.kept.shape)),
+            prior=Prior(likelihood=likelihood.of(self.lists.kept)),
         )
         start = None if fresh or best is None else Start(best.state, 0.0, 1.0)
         return self._whole(
@@ -169,7 +169,7 @@ class Trials:
             draws=TRIAL_SWEEPS,
             burn_in=burn_in,
             learn=False,
-            prior=Prior(likelihood=likelihood.of_shape(kept.shape)),
+            prior=Prior(likelihood=likelihood.of(kept)),
         )
         return self._whole(
             run_sampled(

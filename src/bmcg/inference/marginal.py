@@ -162,9 +162,11 @@ class _Loop:
         likelihood = settings.prior.likelihood
         assert isinstance(likelihood, WeakZero)
         self.likelihood = likelihood
-        counts = rows.entries.values
-        self.seen = likelihood.weighting(likelihood.start(rows.entries, 0), Match(rows.entries))
-        self.size = likelihood.size(counts)
+        known = likelihood.start(rows.entries, 0)
+        self.own = known.own
+        self.seen = likelihood.weighting(known, Match(rows.entries))
+        assert self.seen.weights is not None
+        self.size = float(self.seen.weights.sum()) + likelihood.zero * likelihood.pairs
         self.lam = np.ones(settings.rank)
         self.trace: list[float] = []
         self.steps: list[int] = []
@@ -283,7 +285,7 @@ class _Loop:
 
     def _noise(self, place: _Place) -> Noise:
         """How far ones and zeros lie from their entries, which nothing here depends on."""
-        return Noise(self.likelihood.update_tau(self.size, place.squared_error))
+        return Noise(self.likelihood.update_tau(self.size, place.squared_error), self.own)
 
     def _fit(self, place: _Place, converged: bool = False, interrupted: bool = False) -> Fit:
         k = len(self.lam)
@@ -292,7 +294,8 @@ class _Loop:
         held = place.U.factors
         rows = replace(held, mean=host(held.mean), covariance=Blocks(host(held.cov)))
         ones = Gamma(np.ones(k), np.ones(k))
-        state = State(rows, cols, ones, self._noise(place).tau, place.squared_error)
+        noise = self._noise(place)
+        state = State(rows, cols, ones, noise.tau, place.squared_error, own=noise.own)
         nothing = np.empty((0, 0))
         return Fit(
             state,

@@ -34,6 +34,8 @@ MOST_DRAWS = 3
 # The number of components is asked of so many times the entries.
 MORE = 10
 ROOT = float(np.sqrt(2.0))
+# Power of what a row has seen that its ones may be divided by.
+EVEN = 0.25
 # Where the search starts. Chains learn τ, by which weights grow; else weights are precisions, and
 # rows a priori of size one: a one settles an entry to a third, a zero not at all.
 START = {
@@ -133,8 +135,11 @@ def words(likelihood: WeakZero, rank: int) -> str:
     count = {0.0: "", 1.0: " times their count"}.get(
         likelihood.power, f" times their count to the power of {likelihood.power:g}"
     )
+    even = (
+        f" over what rows have seen to the power of {likelihood.even:g}" if likelihood.even else ""
+    )
     return (
-        f"zeros of weight {likelihood.zero:.3g}, ones of {likelihood.one:.3g}{count}, "
+        f"zeros of weight {likelihood.zero:.3g}, ones of {likelihood.one:.3g}{count}{even}, "
         f"{rank} components"
     )
 
@@ -186,8 +191,9 @@ def learn_weights(
     weight and the ones' by factors of two, the power of the counts, all weights by √2; then twice
     the components. Trials without chance are told apart by less: more components are taken
     where lists gain at all, and so are steps of the ones' weight by √2. These come last: how much
-    a one may weigh depends on how many rows and components there are. The zeros' weight follows
-    where the search has seen a part of the rows alone; else finer steps of it would follow chance.
+    a one may weigh depends on how many rows and components there are. Just before, rows that have
+    seen much are asked whether their ones should weigh less. The zeros' weight follows where the
+    search has seen a part of the rows alone; else finer steps of it would follow chance.
     """
     rank, best = min(settings.rank, TRIAL_RANK), START[kind]
     draws = 1 if kind == CHAINS else max(1, min(MOST_DRAWS, MOST_ENTRIES // len(observations)))
@@ -195,7 +201,7 @@ def learn_weights(
     if left[0] is None:
         rule = f"because fewer than {LEAST_ENTRIES} entries could be left out"
         said = Verdict("weights", words(best, rank), True, rule, np.nan, np.nan, 0, 0.0)
-        return Learned(best.of_shape(observations.shape), rank, None, [said])
+        return Learned(best.of(observations), rank, None, [said])
     settings = replace(settings, bias=bool(settings.bias))
     trials = [Trials(one, settings, backend, show, kind) for one in left if one is not None]
     search, last = Search(trials), None
@@ -216,12 +222,14 @@ def learn_weights(
     while 2 * rank <= settings.rank and search.wins(best, 2 * rank, sure=kind == CHAINS):
         rank *= 2
     if kind == MARGINAL:
+        evener = replace(best, even=EVEN)
+        best = evener if search.wins(evener, rank, sure=False) else best
         best = search.climb(best, rank, _scaled(one=1 / ROOT), sure=False)
     if wider:
         best = search.climb(best, rank, _scaled(zero=1 / ROOT), sure=False)
     assert search.best[0] is not None
     start = trials[0].start_of(search.best[0], observations.shape[0])
-    found = best.of_shape(observations.shape)
+    found = best.of(observations)
     return Learned(found, rank, start, search.verdicts, search)
 
 
