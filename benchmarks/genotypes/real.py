@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS[:2])
     parser.add_argument("--shares", nargs="+", default=["10", "20", "50", "hidden20"])
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="of chr22 alone")
     parser.add_argument("--fresh", action="store_true")
     given = parser.parse_args()
     for name in given.sets:
