@@ -91,7 +91,7 @@ def fill_along(
         state = work.finish(course)
     finally:
         workers.close()
-    copied = Copied(course, len(state.x))
+    copied = Copied(course, int(state.real.sum()))
     return _filled(genotypes, wanted, order, state, trusts), copied
 
 
