@@ -36,8 +36,6 @@ FEWEST_SENSORS, FEWEST_DAYS = 20, 28
 MOST_TRIALS, TRIAL_SWEEPS = 2, 30
 # A way whose squared error is so many times the least one's is hopeless, and so are its variants.
 HOPELESS = 2.0
-# A way without which the log error of one trial would grow by less is not in the next.
-SLIGHTER = 0.0025
 # Known cells without which gaps say nothing.
 LEAST_CELLS = 400
 
@@ -148,11 +146,11 @@ def weigh(table: Table) -> Blend:
         if trials:
             kind, errors = trials[0].kind, trials[0].errors(names)
             told = independence(kind, n_sensors)
-            names = [
-                names[k] for k in needed(errors, kind, independence(kind, n_sensors), SLIGHTER)
-            ]
-        trials.append(_trial(table, rng, names))
-        names = [name for name in names if name in trials[-1].found]
+            names = [names[k] for k in needed(errors, kind, told)]
+        trial = _trial(table, rng, names)
+        if trial.found:
+            trials.append(trial)
+            names = [name for name in names if name in trial.found]
     kind, truth, odd = (
         np.concatenate(parts) for parts in zip(*(trial[:3] for trial in trials), strict=True)
     )

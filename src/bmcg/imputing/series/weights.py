@@ -76,7 +76,7 @@ def _least(gram: Array) -> Array:
     return np.asarray(found / found.sum())
 
 
-def needed(errors: Array, kind: Index, told: Array, slight: float = SLIGHT) -> list[int]:
+def needed(errors: Array, kind: Index, told: Array) -> list[int]:
     """Ways without which the log error of gaps, each kind by its cells, would grow."""
     left = list(range(errors.shape[1]))
     while len(left) > 1:
@@ -84,7 +84,7 @@ def needed(errors: Array, kind: Index, told: Array, slight: float = SLIGHT) -> l
         fewer = [[k for k in left if k != gone] for gone in left]
         losses = [_loss(errors[:, few], kind, told) for few in fewer]
         best = int(np.argmin(losses))
-        if losses[best] - now > slight:
+        if losses[best] - now > SLIGHT:
             break
         left = fewer[best]
     return left
