@@ -19,15 +19,16 @@ from benchmarks.reporting import COMMIT, ROOT, write_page
 from bmcg.files.storage import write_atomically
 
 from .measure import METHODS, measure
-from .page import page
-from .sets import MASKS, TABLES
+from .page import ALONE, AUTO, page
+from .sets import MASKS, NOTHING, TABLES
 
 KEPT = ROOT / "docs" / "results" / "local.json"
 PAGE = ROOT / "docs" / "results" / "local.md"
 FOLDED = "bmcg, folded"
 SETS = {name: ["bmcg impute", FOLDED] for name in MASKS} | {
-    name: [method for method in METHODS if method != FOLDED] for name in TABLES
+    name: [method for method in METHODS if method not in (FOLDED, AUTO)] for name in TABLES
 }
+SETS |= {name: [ALONE, AUTO] for name in NOTHING}
 
 
 def main() -> None:

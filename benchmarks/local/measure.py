@@ -14,7 +14,7 @@ from bmcg.datasets import Dataset
 from bmcg.graphs import fold_days, time_graph
 from bmcg.imputing import fill_series
 
-from .sets import STEPS, clock, load
+from .sets import NOTHING, STEPS, clock, load
 
 Array = NDArray[np.float64]
 LEVEL = 0.9
@@ -61,9 +61,11 @@ def _series(name: str, data: Dataset) -> tuple[Array, Any, Any, str]:
 
 def _along(local: Any) -> Any:
     def fit(name: str, data: Dataset) -> tuple[Array, Any, Any, str]:
-        n = data.observations.shape[1]
+        rows, cols = (time_graph(np.arange(k), n_neighbors=2) for k in data.observations.shape)
+        # Rows that are only numbered have an order as columns have one.
+        rows = rows if name in NOTHING else data.row_graph
         model = BMCG(posterior="column", local=local, random_state=0)
-        model.fit(data.observations, data.row_graph, time_graph(np.arange(n), n_neighbors=2))
+        model.fit(data.observations, rows, cols)
         at = data.test_rows, data.test_cols
         kept = "" if model.local_term_ is None else ", local term"
         mean = model.predict(*at)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bmcg.datasets import Dataset, load_aqi36, load_birmingham, load_hangzhou
+from bmcg.datasets import (
+    Dataset,
+    load_aqi36,
+    load_birmingham,
+    load_davis,
+    load_hangzhou,
+    load_movielens_100k,
+)
 from bmcg.observations import Observations
 
 Bool = NDArray[np.bool_]
@@ -13,7 +22,9 @@ STEPS = {"hangzhou": 108, "birmingham": 18}
 HANGZHOU = ("RM40", "NM40", "RM60", "RM30T", "RM70T", "RM90T", "NM30", "NM70", "BM30")
 MASKS = (*(f"hangzhou-{mask}" for mask in HANGZHOU), "birmingham-RM40", "birmingham-RM60")
 MASKS = (*MASKS, "birmingham-NM40")
-TABLES = ("aqi36", "simulated", "independent")
+TABLES = ("aqi36", "simulated")
+# Nothing is alike along rows or columns as they are numbered.
+NOTHING = ("ml-100k", "davis", "independent")
 # Steps of a day, seconds of each, and when the first begins: the publishers' hours of service.
 CLOCKS = {
     "hangzhou": (108, 600, 6),
@@ -29,6 +40,12 @@ def load(name: str) -> tuple[Dataset, dict[str, Bool]]:
     """A set, and the parts of its held-out entries that are judged apart."""
     if name in ("simulated", "independent"):
         return _drawn(name == "simulated")
+    if name in NOTHING:
+        data = load_davis() if name == "davis" else load_movielens_100k()
+        # By position, not by name.
+        seen = replace(data.observations, row_labels=None, col_labels=None)
+        everywhere = np.ones(len(data.test_values), dtype=bool)
+        return replace(data, observations=seen), {"all": everywhere}
     family, _, mask = name.partition("-")
     if family == "aqi36":
         data = load_aqi36()

@@ -69,3 +69,13 @@ def test_a_state_in_its_best_basis_stays_as_it_is():
     """Signs too: a solve starts from what the sweep before has left."""
     state = rotate(start(make_problem(), "row"), PRIOR)
     np.testing.assert_allclose(best_basis(state.rows, state.cols, 3), np.eye(3), atol=1e-7)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_energy_below_zero_has_no_best_basis(family):
+    """A step that was taken on may leave one, where a graph's strength has changed since."""
+    state = start(make_problem(), family)
+    energy = state.rows.energy.copy()
+    energy[1, 1] = -0.1
+    broken = replace(state, rows=replace(state.rows, energy=energy))
+    assert rotate(broken, PRIOR) is broken

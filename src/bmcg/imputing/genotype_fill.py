@@ -18,7 +18,7 @@ from .genotypes import Array, Bools, FilledGenotypes, Genotypes
 from .haplotypes import BOTH, Columns
 from .left_out import LeftOut
 from .linkage import Along, Copied, fill_along, is_possible
-from .linkage_judge import copying_wins
+from .linkage_judge import COPIED, FITTED, Powers, is_small, judge
 
 # Arrays of the size of the factors that a fit holds at its peak.
 HELD_ARRAYS = 8
@@ -75,13 +75,19 @@ def fill_genotypes(
     wanted = wanted & rows[:, None] & seen
     if not wanted.any():
         return FilledGenotypes.nothing(genotypes.copies.shape), None
-    if along is not None and _copies(genotypes, along, linkage, graphs_given, parameters):
+    powers = _powers(genotypes, along, linkage, graphs_given, parameters)
+    if along is not None and powers.copied:
         given = {key: parameters[key] for key in ("n_jobs", "random_state") if key in parameters}
-        return fill_along(genotypes, along, wanted, **given)
+        copied, how = fill_along(genotypes, along, wanted, **given)
+        if not powers.fitted:
+            return copied, how
+        fitted = _by_low_rank(genotypes, parameters, _posterior(genotypes, parameters))
+        return powers.pool(copied, fitted), replace(how, pooled=str(powers))
     graphs = (
         None if row_graph is None else sp.csr_array(row_graph)[rows][:, rows],
         columns.graph(col_graph),
     )
+    parameters["posterior"] = _posterior(genotypes, parameters)
     model = _fit_shares(columns, rows, cols, names, graphs, parameters)
     left = LeftOut.of(model, genotypes, columns, np.flatnonzero(rows), np.flatnonzero(cols))
     return _filled(left, wanted), model
@@ -97,9 +103,6 @@ def _fit_shares(
 ) -> BMCG:
     """One low-rank matrix of the allele shares at the sites and columns that have calls."""
     values = columns.values[np.ix_(rows, cols)]
-    if parameters.get("posterior", "auto") == "auto":
-        # Ranks of hundreds, at which draws of this many sites take too long to be tried.
-        parameters["posterior"] = "variational"
     if parameters.get("rank") is None:
         parameters["rank"] = largest_rank(values.shape, parameters["posterior"])
     observations = replace(
@@ -129,24 +132,46 @@ def check_linkage(
         )
 
 
-def _copies(
+def _powers(
     genotypes: Genotypes,
-    along: Along,
+    along: Along | None,
     linkage: bool | Literal["auto"],
     graphs: bool,
     parameters: dict[str, Any],
-) -> bool:
-    """Whether calls are copied."""
-    if linkage != "auto" or along.panel is not None:
-        return linkage is not False
+) -> Powers:
+    """How far copies are heard, and how far one low-rank matrix."""
+    if along is None or linkage is False:
+        return FITTED
+    if linkage is True or along.panel is not None:
+        return COPIED
     if graphs or not is_possible(genotypes, along):
-        return False
-    kept = {k: v for k, v in parameters.items() if k not in ("checkpoint", "resume")}
+        return FITTED
 
     def low_rank(part: Genotypes) -> FilledGenotypes:
-        return fill_genotypes(part, linkage=False, **kept)[0]
+        return _by_low_rank(part, parameters, posterior)
 
-    return copying_wins(genotypes, along, low_rank, parameters.get("n_jobs"))
+    posterior = _posterior(genotypes, parameters)
+    return judge(genotypes, along, low_rank, parameters.get("n_jobs"))
+
+
+def _posterior(genotypes: Genotypes, parameters: dict[str, Any]) -> str:
+    """As asked; by itself draws, and for large files a variational fit.
+
+    Their ranks are hundreds, at which draws of so many sites take too long to be tried.
+    """
+    asked: str = parameters.get("posterior", "auto")
+    return asked if asked != "auto" else "sampled" if is_small(genotypes) else "variational"
+
+
+def _by_low_rank(
+    genotypes: Genotypes, parameters: dict[str, Any], posterior: str
+) -> FilledGenotypes:
+    """Filled by one low-rank matrix alone."""
+    kept = {k: v for k, v in parameters.items() if k not in ("checkpoint", "resume")}
+    with warnings.catch_warnings():
+        # What can be said of the calls has been said, and this is not the only fit.
+        warnings.simplefilter("ignore")
+        return fill_genotypes(genotypes, linkage=False, **{**kept, "posterior": posterior})[0]
 
 
 def largest_rank(shape: tuple[int, int], posterior: str) -> int:

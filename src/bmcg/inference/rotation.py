@@ -37,7 +37,11 @@ def best_basis(rows: Factors, cols: Factors, k: int) -> Array:
 def best_scales(rows: Factors, cols: Factors, k: int) -> Array:
     """The best diagonal A, shape (k, k): balance alone."""
     m, n = len(rows.mean), len(cols.mean)
-    ratio = np.diag(cols.energy)[:k] / np.diag(rows.energy)[:k]
+    own, other = np.diag(rows.energy)[:k], np.diag(cols.energy)[:k]
+    if not (np.minimum(own, other) > 0.0).all():
+        # A step was taken on, and measured by a graph whose strength has changed since.
+        raise np.linalg.LinAlgError("a component without energy has no best scale")
+    ratio = other / own
     return np.diag((ratio * m / n) ** 0.25)
 
 

@@ -182,7 +182,8 @@ def test_samples_of_one_chromosome_have_no_second_haplotype_to_copy():
     for i, states in enumerate(near):
         assert 2 * i not in states
         assert len(set(states)) == near.shape[1] == 58
-    filled, _ = fill_along(given, along(150), gone)
+    filled, copied = fill_along(given, along(150), gone)
+    assert copied.n_haplotypes == 60
     right = np.argmax(filled.chances, axis=1) == H[filled.rows, filled.cols]
     assert right.mean() > 0.95
     assert abs(filled.chances.max(axis=1).mean() - right.mean()) < 0.03

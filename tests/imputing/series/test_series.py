@@ -16,7 +16,7 @@ from bmcg.imputing.series.outages import (
     runs,
 )
 from bmcg.imputing.series.units import share_a_unit
-from bmcg.imputing.series.ways import WAYS, Table, folded, has_roots
+from bmcg.imputing.series.ways import WAYS, Cells, Table, folded, has_roots
 from bmcg.imputing.series.weights import by_kind, needed, weights_of, widths_of
 
 HOUR = np.timedelta64(1, "h")
@@ -240,6 +240,32 @@ def test_a_way_whose_fit_breaks_down_is_left_out_and_named(monkeypatch):
     assert blend.names == ("lines",)
     assert np.isfinite(filled.mean).all()
     assert (filled.std > 0).all()
+
+
+@pytest.mark.parametrize(("error", "variants"), [(1.1, 1), (1.8, 0)])
+def test_what_is_beaten_is_not_asked_again_nor_in_variants(monkeypatch, error, variants):
+    """The squared error of a way may be twice the least one for a variant of it to be tried."""
+    rng = np.random.default_rng(0)
+    X = np.tile(np.sin(np.arange(240) / 3.0), (6, 1)).T + np.arange(6)
+    gone = rng.random(X.shape) < 0.2
+    calls = []
+
+    def way(name, size):
+        def fill(table, rows, cols):
+            calls.append(name)
+            noise = size * rng.normal(size=len(rows))
+            return Cells(X[rows, cols] + noise, np.full(len(rows), size**2), None)
+
+        return fill
+
+    ways = {"lines": way("lines", 0.1), "low rank": way("low rank", 0.1 * error)}
+    ways["a local term"] = way("a local term", 3.0)
+    monkeypatch.setattr("bmcg.imputing.series.blend.MOST_TRIALS", 2)
+    monkeypatch.setattr("bmcg.imputing.series.blend.WAYS", ways)
+    filled, _ = fill_series(np.where(gone, np.nan, X), np.arange(240), scale=False)
+    assert np.abs(filled.mean - X[filled.rows, filled.cols]).max() < 1.0
+    assert calls.count("a local term") == variants
+    assert calls.count("lines") == 3
 
 
 @pytest.mark.parametrize("factor", [1e-6, 3.0, 1e6])

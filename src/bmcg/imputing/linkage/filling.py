@@ -38,13 +38,17 @@ class Copied:
     course : Course
     n_haplotypes : int
         Of the cohort and the panel.
+    pooled : str
+        How probabilities were pooled with those of one low-rank matrix; empty where not.
     """
 
     course: Course
     n_haplotypes: int
+    pooled: str = ""
 
     def __str__(self) -> str:
-        return f"from {self.n_haplotypes} haplotypes in windows of {self.course.sites} sites"
+        text = f"from {self.n_haplotypes} haplotypes in windows of {self.course.sites} sites"
+        return text + (self.pooled and f", {self.pooled}")
 
 
 def is_possible(genotypes: Genotypes, along: Along) -> bool:
@@ -94,7 +98,7 @@ def fill_along(
         state = work.finish(course)
     finally:
         workers.close()
-    copied = Copied(course, len(state.x))
+    copied = Copied(course, int(state.real.sum()))
     return _filled(genotypes, wanted, order, state, trusts), copied
 
 

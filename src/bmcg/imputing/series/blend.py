@@ -34,7 +34,7 @@ MOST_CELLS = 60_000
 FEWEST_SENSORS, FEWEST_DAYS = 20, 28
 # Trials of a small table at most, and sweeps of a fit in one.
 MOST_TRIALS, TRIAL_SWEEPS = 2, 30
-# A way whose error is so many times the least one's is hopeless, and so are its variants.
+# A way whose squared error is so many times the least one's is hopeless, and so are its variants.
 HOPELESS = 2.0
 # Known cells without which gaps say nothing.
 LEAST_CELLS = 400
@@ -141,14 +141,22 @@ def weigh(table: Table) -> Blend:
     """Leave gaps out and see how each way fills them; of small tables, several times."""
     rng = np.random.default_rng([int(table.parameters.get("random_state") or 0), 7])
     known = int((~np.isnan(table.values)).sum())
-    trials = [_trial(table, rng) for _ in range(min(-(-MOST_CELLS // known), MOST_TRIALS))]
-    names = [name for name in WAYS if all(name in trial.found for trial in trials)]
+    n_sensors, names, trials = table.values.shape[1], list(WAYS), list[_Trial]()
+    for _ in range(min(-(-MOST_CELLS // known), MOST_TRIALS)):
+        if trials:
+            kind, errors = trials[0].kind, trials[0].errors(names)
+            told = independence(kind, n_sensors)
+            names = [names[k] for k in needed(errors, kind, told)]
+        trial = _trial(table, rng, names)
+        if trial.found:
+            trials.append(trial)
+            names = [name for name in names if name in trial.found]
     kind, truth, odd = (
         np.concatenate(parts) for parts in zip(*(trial[:3] for trial in trials), strict=True)
     )
     found = [_joined([trial.found[name] for trial in trials]) for name in names]
     errors = np.stack([cells.mean - truth for cells in found], axis=1)
-    told = independence(kind, table.values.shape[1])
+    told = independence(kind, n_sensors)
     chosen = needed(errors, kind, told)
     names, found = [names[k] for k in chosen], [found[k] for k in chosen]
     blend = Blend(tuple(names), *weights_of(errors[:, chosen], kind, told), {-1: 1.0})
@@ -171,8 +179,12 @@ class _Trial(NamedTuple):
     odd: Bool
     found: dict[str, Cells]
 
+    def errors(self, names: list[str]) -> Array:
+        """Of some ways, (n_cells, n_ways)."""
+        return np.stack([self.found[name].mean - self.truth for name in names], axis=1)
 
-def _trial(table: Table, rng: np.random.Generator) -> _Trial:
+
+def _trial(table: Table, rng: np.random.Generator, names: list[str]) -> _Trial:
     part = _part(table, rng)
     missing = np.isnan(part.values)
     none = np.zeros(len(missing), dtype=np.intp)
@@ -184,14 +196,14 @@ def _trial(table: Table, rng: np.random.Generator) -> _Trial:
     less = replace(part, values=np.where(hidden, np.nan, part.values), parameters=short)
     truth, found = part.values[rows, cols], dict[str, Cells]()
     errors: dict[str, float] = {}
-    for name in _possible(part):
+    for name in (name for name in _possible(part) if name in names):
         first = AFTER.get(name)
-        if first is not None and errors.get(first, 0.0) > HOPELESS * min(errors.values()):
+        if first in errors and errors[first] > HOPELESS * min(errors.values()):
             continue
         cells = _tried(name, less, rows, cols)
         if cells is not None:
             found[name] = _whole(cells)
-            errors[name] = float(np.sqrt(np.mean((cells.mean - truth) ** 2)))
+            errors[name] = float(np.mean((cells.mean - truth) ** 2))
     kind = kinds(np.isnan(less.values))[rows, cols]
     return _Trial(kind, truth, cols % 2 == 1, found)
 
