@@ -133,6 +133,13 @@ def test_a_cell_over_its_time_is_stopped_and_the_next_one_still_runs():
     assert results[1]["status"] == OK
 
 
+def test_where_no_process_can_begin_the_bench_ends_instead_of_a_table_of_nothing():
+    case = EXPERIMENTS["genotype"](True).cases[0]
+    cell = Cell("genotype", case, Entry("KPMF", "KPMF"), 0, True)
+    with pytest.raises(MemoryError, match="could not begin"):
+        run_cells([cell], Limits(memory=1e-9), 1, lambda cell, result: None)
+
+
 def test_a_method_that_fails_has_its_reason_in_the_cell():
     case = EXPERIMENTS["genotype"](True).cases[0]
     entry = Entry("MC on Graphs", "MC on Graphs", {"memory_limit": 10})

@@ -19,6 +19,7 @@ from .measuring import FAILED, NOT_RUN, Cell, measure, stopped, unfinished
 
 GIB = 2**30
 Done = Callable[[Cell, dict[str, Any]], None]
+Results = queue.SimpleQueue[tuple[Cell, dict[str, Any] | MemoryError]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def run_cells(cells: Sequence[Cell], limits: Limits, jobs: int, done: Done) -> N
     for cell in cells:
         todo.put(cell)
     end = None if limits.budget is None else time.monotonic() + limits.budget
-    results: queue.SimpleQueue[tuple[Cell, dict[str, Any]]] = queue.SimpleQueue()
+    results: Results = queue.SimpleQueue()
     stop = threading.Event()
     threads = [
         threading.Thread(target=_serve, args=(todo, results, limits, end, stop), daemon=True)
@@ -68,7 +69,10 @@ def run_cells(cells: Sequence[Cell], limits: Limits, jobs: int, done: Done) -> N
         thread.start()
     try:
         for _ in cells:
-            done(*results.get())
+            cell, found = results.get()
+            if isinstance(found, MemoryError):
+                raise found
+            done(cell, found)
     finally:
         stop.set()
         for thread in threads:
@@ -77,7 +81,7 @@ def run_cells(cells: Sequence[Cell], limits: Limits, jobs: int, done: Done) -> N
 
 def _serve(
     todo: queue.SimpleQueue[Cell],
-    results: queue.SimpleQueue[tuple[Cell, dict[str, Any]]],
+    results: Results,
     limits: Limits,
     end: float | None,
     stop: threading.Event,
@@ -93,7 +97,12 @@ def _serve(
             results.put((cell, unfinished(NOT_RUN, "time")))
             continue
         worker = worker if worker is not None and worker.alive else _Worker(limits.memory)
-        results.put((cell, worker.run(cell, limits.seconds, stop)))
+        try:
+            results.put((cell, worker.run(cell, limits.seconds, stop)))
+        except MemoryError as error:
+            # A table in which nothing could be tried says nothing: the command ends.
+            results.put((cell, error))
+            return
     if worker is not None:
         worker.end()
 
@@ -106,6 +115,7 @@ class _Worker:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, memory), daemon=True)
         self._process.start()
+        self._has_begun = False
         theirs.close()
 
     @property
@@ -113,19 +123,32 @@ class _Worker:
         return self._process.is_alive()
 
     def run(self, cell: Cell, seconds: float, stop: threading.Event) -> dict[str, Any]:
-        begin = time.monotonic()
         try:
+            if not self._has_begun:
+                self._has_begun = self._answers(float("inf"), stop) and self._pipe.recv()
             self._pipe.send(cell)
-            while not self._pipe.poll(0.2):
-                if stop.is_set() or time.monotonic() - begin > seconds:
-                    self.end()
-                    return stopped(seconds)
-            return self._pipe.recv()
+            if self._answers(seconds, stop):
+                return self._pipe.recv()
+            self.end()
+            return stopped(seconds)
         except (EOFError, OSError):
             self.end()
             if self._process.exitcode == -signal.SIGTERM:  # by a person, not by a limit
                 return unfinished(NOT_RUN, "ended from outside")
+            if not self._has_begun:
+                raise MemoryError(
+                    "the process of a cell could not begin: there is too little memory to import "
+                    "the package; finished cells are kept, the same command goes on from there"
+                ) from None
             return unfinished(FAILED, "the process died, perhaps for lack of memory")
+
+    def _answers(self, seconds: float, stop: threading.Event) -> bool:
+        """Whether something comes in time."""
+        begin = time.monotonic()
+        while not self._pipe.poll(0.2):
+            if stop.is_set() or time.monotonic() - begin > seconds:
+                return False
+        return True
 
     def end(self) -> None:
         self._process.kill()
@@ -136,6 +159,7 @@ class _Worker:
 def _work(pipe: Connection, memory: float) -> None:
     _limit_memory(memory)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    pipe.send(True)
     with threadpool_limits(1):
         while True:
             try:
