@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bmcg.inference.diagnostics import (
+    R_HAT,
     Diagnostics,
     effective_size,
     has_settled,
@@ -46,6 +47,14 @@ def test_chains_of_different_levels_do_not_travel_and_a_trend_does():
     chains = np.random.default_rng(3).standard_normal((3, 500))
     assert abs(own_r_hat(chains + 5 * np.arange(3)[:, None]) - 1) < 0.02
     assert own_r_hat(chains + np.linspace(0, 4, 500)) > 1.2
+
+
+def test_a_few_correlated_draws_do_not_travel_because_their_halves_differ():
+    rng = np.random.default_rng(4)
+    still = autoregressive(rng, 0.5, (200, 4, 25))
+    assert np.mean([own_r_hat(chains) > R_HAT for chains in still]) < 0.05
+    trend = still + np.linspace(0, 3, 25)
+    assert np.mean([own_r_hat(chains) > R_HAT for chains in trend]) > 0.85
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ class Diagnostics(NamedTuple):
     strengths_drawn : bool
         Whether strengths were drawn with the rest; else they stayed where the burn-in left them.
     drift : float
-        The larger split-R̂ of each chain by itself, noise and density: whether it still travels.
+        The larger split-R̂ of each chain by itself, noise and density, less what a few draws
+        differ by that are correlated: whether it still travels.
     """
 
     burn_in: tuple[int, ...]
@@ -110,9 +111,19 @@ def split_r_hat(chains: Array) -> float:
 
 
 def own_r_hat(chains: Array) -> float:
-    """Split-R̂ of chains that may have levels of their own: whether their halves agree."""
+    """Split-R̂ of chains that may have levels of their own: whether their halves agree.
+
+    Means of halves that are worth few independent draws differ by chance; that is taken off.
+    """
     chains = np.atleast_2d(np.asarray(chains, dtype=np.float64))
-    return split_r_hat(chains - chains.mean(axis=1, keepdims=True))
+    half = chains.shape[1] // 2
+    found = split_r_hat(chains - chains.mean(axis=1, keepdims=True))
+    if half < 2:
+        return found
+    halves = np.concatenate((chains[:, :half], chains[:, -half:]))
+    chance = np.mean([1.0 / effective_size(part) for part in halves])
+    level = (half - 1) / half
+    return float(np.sqrt(level + max(0.0, found**2 - level - chance)))
 
 
 def has_settled(trace: Array) -> bool:
