@@ -16,6 +16,8 @@ from bmcg.backends.devices import LARGE, chosen, open_device
 from bmcg.estimators import fitting
 from bmcg.memory import Work
 
+from ..cli.conftest import refused
+
 
 def test_without_pytorch_a_gpu_is_refused_with_the_way_out(monkeypatch):
     found = importlib.util.find_spec
@@ -26,6 +28,19 @@ def test_without_pytorch_a_gpu_is_refused_with_the_way_out(monkeypatch):
         BMCG(posterior="variational", device="cuda").fit(np.eye(3))
     with pytest.raises(ValueError, match='choose "auto"'):
         BMCG(posterior="variational", device="gpu").fit(np.eye(3))
+
+
+def test_a_build_of_pytorch_without_gpus_is_told_in_a_line_of_the_command(monkeypatch, tmp_path):
+    cuda = SimpleNamespace(is_available=lambda: False)
+    fake = SimpleNamespace(cuda=cuda, version=SimpleNamespace(cuda=None), __version__="9+cpu")
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: name)
+    (tmp_path / "t.csv").write_text("u,i,v\na,x,1\nb,y,2\n")
+    model = tmp_path / "m.safetensors"
+    names = ("--row", "u", "--col", "i", "--value", "v")
+    said = refused("fit", tmp_path / "t.csv", *names, "--device", "cuda", "-o", model)
+    assert said.startswith("error: device='cuda': PyTorch 9+cpu was built without CUDA")
+    assert not model.exists()
 
 
 def test_pytorch_is_not_imported_unless_asked_for():

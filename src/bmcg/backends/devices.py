@@ -44,7 +44,7 @@ def _check_gpu(device: str) -> None:
     if not torch.cuda.is_available():
         built = torch.version.cuda is not None
         why = "finds no GPU or no driver for it" if built else "was built without CUDA"
-        raise RuntimeError(
+        raise ValueError(
             f"device={device!r}: PyTorch {torch.__version__} {why}; install a build for CUDA (see "
             'pytorch.org) on a machine with a GPU, or use device="cpu"'
         )
