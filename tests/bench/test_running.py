@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from bmcg.bench import NAMES, Limits, Request, draw, measuring, run_bench, running
+from bmcg.bench import NAMES, Limits, Request, draw, measuring, run_bench, running, workers
 from bmcg.bench.experiments import EXPERIMENTS, Case, Experiment
 from bmcg.bench.measuring import NOT_RUN, OK, Cell, fitted, measure
 from bmcg.bench.methods import Entry, bmcg_entries
@@ -138,6 +138,32 @@ def test_where_no_process_can_begin_the_bench_ends_instead_of_a_table_of_nothing
     cell = Cell("genotype", case, Entry("KPMF", "KPMF"), 0, True)
     with pytest.raises(MemoryError, match="could not begin"):
         run_cells([cell], Limits(memory=1e-9), 1, lambda cell, result: None)
+
+
+def test_a_process_that_cannot_be_made_ends_the_bench_and_nobody_waits(monkeypatch):
+    def failing(memory):
+        raise OSError("cannot fork")
+
+    monkeypatch.setattr(workers, "_Worker", failing)
+    with pytest.raises(OSError, match="cannot fork"):
+        run_cells([None], Limits(), 1, lambda cell, result: None)
+
+
+@pytest.mark.parametrize("needs_memory", [True, False])
+def test_a_cell_that_cannot_import_says_why(needs_memory, monkeypatch):
+    """Too little memory ends the bench; a library that is not there is the cell's reason."""
+
+    def failing(cell):
+        said = "failed to map segment from shared object" if needs_memory else "needs h5py"
+        raise ImportError(said)
+
+    monkeypatch.setattr(workers, "measure", failing)
+    found = workers._measured(None)
+    if needs_memory:
+        assert isinstance(found, MemoryError)
+        assert "finished cells are kept" in str(found)
+    else:
+        assert (found["status"], found["reason"]) == ("not run", "needs h5py")
 
 
 def test_a_method_that_fails_has_its_reason_in_the_cell():

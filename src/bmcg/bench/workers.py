@@ -18,8 +18,12 @@ from threadpoolctl import threadpool_limits
 from .measuring import FAILED, NOT_RUN, Cell, measure, stopped, unfinished
 
 GIB = 2**30
+TOO_LITTLE = (
+    "the process of a cell could not begin: there is too little memory to import the package; "
+    "finished cells are kept, the same command goes on from there"
+)
 Done = Callable[[Cell, dict[str, Any]], None]
-Results = queue.SimpleQueue[tuple[Cell, dict[str, Any] | MemoryError]]
+Results = queue.SimpleQueue[tuple[Cell, dict[str, Any] | Exception]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def run_cells(cells: Sequence[Cell], limits: Limits, jobs: int, done: Done) -> N
     try:
         for _ in cells:
             cell, found = results.get()
-            if isinstance(found, MemoryError):
+            if isinstance(found, Exception):
                 raise found
             done(cell, found)
     finally:
@@ -96,11 +100,12 @@ def _serve(
         if end is not None and time.monotonic() > end:
             results.put((cell, unfinished(NOT_RUN, "time")))
             continue
-        worker = worker if worker is not None and worker.alive else _Worker(limits.memory)
         try:
+            worker = worker if worker is not None and worker.alive else _Worker(limits.memory)
             results.put((cell, worker.run(cell, limits.seconds, stop)))
-        except MemoryError as error:
-            # A table in which nothing could be tried says nothing: the command ends.
+        except Exception as error:
+            # A table in which nothing could be tried says nothing: the command ends, and nobody
+            # waits for this thread.
             results.put((cell, error))
             return
     if worker is not None:
@@ -128,7 +133,10 @@ class _Worker:
                 self._has_begun = self._answers(float("inf"), stop) and self._pipe.recv()
             self._pipe.send(cell)
             if self._answers(seconds, stop):
-                return self._pipe.recv()
+                found: dict[str, Any] | MemoryError = self._pipe.recv()
+                if isinstance(found, MemoryError):
+                    raise found
+                return found
             self.end()
             return stopped(seconds)
         except (EOFError, OSError):
@@ -136,10 +144,7 @@ class _Worker:
             if self._process.exitcode == -signal.SIGTERM:  # by a person, not by a limit
                 return unfinished(NOT_RUN, "ended from outside")
             if not self._has_begun:
-                raise MemoryError(
-                    "the process of a cell could not begin: there is too little memory to import "
-                    "the package; finished cells are kept, the same command goes on from there"
-                ) from None
+                raise MemoryError(TOO_LITTLE) from None
             return unfinished(FAILED, "the process died, perhaps for lack of memory")
 
     def _answers(self, seconds: float, stop: threading.Event) -> bool:
@@ -159,6 +164,9 @@ class _Worker:
 def _work(pipe: Connection, memory: float) -> None:
     _limit_memory(memory)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # What every cell imports: with too little memory for that there is nothing to try.
+    from .. import baselines  # noqa: F401
+
     pipe.send(True)
     with threadpool_limits(1):
         while True:
@@ -166,7 +174,18 @@ def _work(pipe: Connection, memory: float) -> None:
                 cell = pipe.recv()
             except EOFError:
                 return
-            pipe.send(measure(cell))
+            pipe.send(_measured(cell))
+
+
+def _measured(cell: Cell) -> dict[str, Any] | MemoryError:
+    """The cell, or that memory is too short for a library that it needs."""
+    try:
+        return measure(cell)
+    except ImportError as error:
+        # The words of glibc for a library that does not fit into the address space.
+        if "failed to map" in str(error) or "cannot allocate memory" in str(error).lower():
+            return MemoryError(TOO_LITTLE)
+        return unfinished(NOT_RUN, " ".join(str(error).split())[:120])
 
 
 def _end_with_parent() -> None:
