@@ -9,8 +9,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'bmcg[gpu]'")
 DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")
-if DEVICE == "cpu":
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
 
 from bmcg.backends import SparseRows  # noqa: E402

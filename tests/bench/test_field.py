@@ -40,7 +40,20 @@ def test_regret_is_ours_with_what_is_given_over_the_best_other():
     assert regret(kept, "hangzhou-RM40") == pytest.approx(0.75)
     text = page(kept)
     assert "Regret over 1.02 (pictures aside): davis." in text
-    assert "Regret of 1.00 or less: 1 of 2 sets" in text
+    assert "Regret of 1.00 or less: 1 of 2 (" in text
+
+
+def test_who_sees_the_pattern_is_compared_with_ours_that_does():
+    kept = cells(
+        cell("douban", "bmcg-given", 0, rmse=0.73),
+        cell("douban", "bmcg-pattern", 0, rmse=0.72),
+        cell("douban", "myfm", 0, rmse=0.74),
+        cell("douban", "myfm-features", 0, rmse=0.70),
+    )
+    assert best_other(kept, "douban") == ("myfm", 0.74)
+    assert best_other(kept, "douban", pattern=True) == ("myfm-features", 0.70)
+    assert regret(kept, "douban") < 1 < regret(kept, "douban", pattern=True)
+    assert "Regret over 1.02 (pictures aside): douban with the pattern." in page(kept)
 
 
 def test_cells_are_kept_and_measured_again_when_they_must(tmp_path):
