@@ -8,6 +8,7 @@ import random
 import signal
 import time
 import warnings
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
@@ -18,12 +19,17 @@ from safetensors.numpy import load_file, save_file
 
 from bmcg import BMCG, load_model
 from bmcg.files import checkpoints
+from bmcg.files.chains import chain_arrays, chain_place
+from bmcg.files.schema import check_checkpoint
 from bmcg.files.storage import CHECKPOINT, CheckpointError, read_tensors
 from bmcg.graphs import chain_graph, knn_graph
 from bmcg.inference import chain as chains
 from bmcg.inference import variational as loop
 from bmcg.inference.fit import Settings
 from bmcg.inference.left_out import Judge
+from bmcg.inference.place import ChainPlace, Origin, Record
+from bmcg.inference.sampling import Point
+from bmcg.inference.side import Strengths
 
 M, N = 24, 18
 KINDS = {
@@ -36,6 +42,7 @@ KINDS = {
 CHAINS = {
     "features": {"posterior": "sampled", "selection": ()},
     "auto": {"posterior": "auto", "selection": ["posterior"]},
+    "noise of columns": {"posterior": "sampled", "noise": "cols", "selection": ["components"]},
 }
 
 
@@ -315,12 +322,8 @@ def unbroken(kind):
     return chain(kind)
 
 
-@pytest.mark.parametrize("after", [10, 29])
-@pytest.mark.parametrize("kind", CHAINS)
-def test_a_chain_that_died_goes_on_exactly(kind, after, tmp_path, monkeypatch, every_sweep):
-    """In its burn-in, and among its draws; and what had been answered is not asked again."""
-    whole, path = unbroken(kind), tmp_path / "c.safetensors"
-    assert whole.posterior_ == "sampled"
+def breaking(after, path):
+    """`Chain.step` that fails at this step of the chain that is kept."""
     inner, steps = chains.Chain.step, []
 
     def step(self):
@@ -331,8 +334,18 @@ def test_a_chain_that_died_goes_on_exactly(kind, after, tmp_path, monkeypatch, e
                 raise MemoryError
         inner(self)
 
+    return step
+
+
+# Chains begin where those of trials ended, and burn in for half as long as others.
+@pytest.mark.parametrize("after", [10, 20])
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_that_died_goes_on_exactly(kind, after, tmp_path, monkeypatch, every_sweep):
+    """In its burn-in, and among its draws; and what had been answered is not asked again."""
+    whole, path = unbroken(kind), tmp_path / "c.safetensors"
+    assert whole.posterior_ == "sampled"
     with monkeypatch.context() as patch:
-        patch.setattr(chains.Chain, "step", step)
+        patch.setattr(chains.Chain, "step", breaking(after, path))
         with pytest.raises(MemoryError):
             chain(kind, checkpoint=path)
     with monkeypatch.context() as patch:
@@ -345,8 +358,32 @@ def test_a_chain_that_died_goes_on_exactly(kind, after, tmp_path, monkeypatch, e
     ]
 
 
-def test_a_chain_whose_settings_are_others_is_refused(tmp_path):
+def test_places_where_chains_begin_are_kept_and_checked(tmp_path):
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(4, 2)), rng.normal(size=(3, 2)), np.ones(2), np.empty(0)]
+    points = [Point(*parts, tau=t, squared_error=1.0, density=0.5, spread=2.0) for t in (1.0, 2.0)]
+    points[1] = replace(points[1], own={"precisions": np.arange(3.0)})
+    strengths = (Strengths(np.ones(1), 0.1, 1.0),) * 2
+    origins = Origin(points[0], 90), Origin(points[1], 54)
+    records = (Record(3, None, False, (0.1, 0.2, 0.3), (1.0, 2.0, 3.0)),)
+    place = ChainPlace(points[0], strengths, strengths, records, (), origins=origins)
+    arrays = chain_arrays(place)
+    check_checkpoint(arrays, (4, 3))
+    for found, wanted in zip(chain_place(arrays).origins, origins, strict=True):
+        assert found.age == wanted.age
+        for name, value in vars(wanted.point).items():
+            np.testing.assert_equal(getattr(found.point, name), value)
+    with pytest.raises(ValueError, match="rows has shape"):
+        check_checkpoint(arrays | {"origin_1_rows": np.ones((5, 2))}, (4, 3))
+    with pytest.raises(ValueError, match="lam must be positive"):
+        check_checkpoint(arrays | {"origin_1_lam": np.zeros(2)}, (4, 3))
+
+
+def test_a_chain_whose_settings_are_others_is_refused(tmp_path, monkeypatch, every_sweep):
     path = tmp_path / "c"
-    chain("features", checkpoint=path, max_sweeps=4)
+    with monkeypatch.context() as patch:
+        patch.setattr(chains.Chain, "step", breaking(10, path))
+        with pytest.raises(MemoryError):
+            chain("features", checkpoint=path)
     with pytest.raises(CheckpointError, match="n_draws=8, not 9"):
         chain("features", checkpoint=path, resume=True, n_draws=9)

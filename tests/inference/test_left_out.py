@@ -17,7 +17,8 @@ from bmcg.inference.fit import Settings
 from bmcg.inference.folds import make_folds
 from bmcg.inference.form import Form
 from bmcg.inference.left_out import Choice, Judge, weigh
-from bmcg.inference.score import OTHER, Score
+from bmcg.inference.sampled import run_sampled
+from bmcg.inference.score import DEAR, LESS, MORE, OTHER, SURER, Score
 from bmcg.inference.variational import run
 
 
@@ -127,6 +128,47 @@ def test_a_trial_that_is_clearly_behind_ends_after_the_first_fold(monkeypatch):
         chosen, verdict = weigh(judge, standing, Choice(Form(), settings), "", "", OTHER)
         assert (verdict.taken, verdict.sweeps) == (taken, 2 * folds)
         assert (chosen is standing) != taken
+
+
+@pytest.mark.parametrize("rule", [OTHER, MORE, LESS, SURER])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_what_is_given_up_early_would_hardly_have_won(rule, share):
+    """Gains around those that decide: of trials that are given up fewer than one in a hundred."""
+    rng, n, given_up, wrong = np.random.default_rng(0), 500, 0, 0
+    for _ in range(2000):
+        noise = rng.normal(size=(2, n))
+        shift = rng.uniform(-0.5, 0.2), rng.uniform(-0.2, 0.4)
+        whole = Score(1.0 - noise[0] - shift[0], False, logs=-noise[1] - shift[1])
+        standing = Score(np.ones(n), False, logs=np.zeros(n))
+        early = whole.first(int(share * n)).cannot_replace(standing, rule)
+        given_up += early
+        wrong += early and whole.replaces(standing, rule)
+    assert given_up > 200
+    assert wrong <= 0.01 * given_up
+
+
+def test_of_what_is_known_in_full_nothing_is_given_up():
+    lost = Score(np.ones(50) + np.arange(50), False)
+    for rule in (OTHER, MORE, LESS, DEAR, SURER):
+        assert not lost.cannot_replace(Score(np.arange(50.0), False), rule)
+
+
+def test_chains_of_a_fit_begin_where_those_of_its_trial_ended():
+    data, settings = some_data(60, 40), Settings(rank=2, bias=True, draws=8, max_sweeps=8, chains=1)
+    judge = judge_of(data, settings)
+    choice = judge.scored(Choice(Form(), settings), "")
+    ends = judge.ends(choice)
+    assert len(ends) == len(judge.folds) > 1
+    cold, warm = (
+        run_sampled(data, *judge.sides, settings, backend=judge.backend, origins=origins)
+        for origins in ((), ends)
+    )
+    assert warm.diagnostics.burn_in[0] < cold.diagnostics.burn_in[0]
+    assert warm.ends[0].age == ends[0].age + len(warm.trace)
+    # It begins with noise that is as small as that of the trial.
+    assert warm.trace[0] > cold.trace[0] + 10
+    judge.n_entries *= 2
+    assert judge.ends(choice) == ()
 
 
 def test_what_is_made_anew_keeps_its_form():

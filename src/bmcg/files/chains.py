@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..backends import host
 from ..inference.draws import Draws, stack, unstack
-from ..inference.place import ChainPlace, Record
+from ..inference.place import ChainPlace, Origin, Record
 from ..inference.sampling import Point
 from ..inference.side import Strengths
 
@@ -20,7 +20,6 @@ NUMBERS = ("tau", "squared_error", "density", "spread", "steps", "unsolved")
 
 def chain_arrays(place: ChainPlace) -> dict[str, NDArray[Any]]:
     """Arrays for a checkpoint."""
-    point = place.point
     burnt = [-1 if record.burnt is None else record.burnt for record in place.records]
     arrays: dict[str, NDArray[Any]] = {
         MARK: np.array([record.number for record in place.records]),
@@ -28,13 +27,11 @@ def chain_arrays(place: ChainPlace) -> dict[str, NDArray[Any]]:
         "chain_settled": np.array([record.settled for record in place.records]),
         "trace": np.asarray(place.trace),
         "steps": np.asarray(place.steps, dtype=np.int64),
-        "rows": host(point.rows),
-        "cols": host(point.cols),
-        "lam": point.lam,
-        "biases": point.biases,
-        "numbers": np.array([float(getattr(point, name)) for name in NUMBERS]),
     }
-    arrays |= {f"own_{name}": np.asarray(part) for name, part in point.own.items()}
+    arrays |= _point_arrays(place.point)
+    for number, origin in enumerate(place.origins):
+        arrays |= {f"origin_{number}_age": np.array([origin.age])}
+        arrays |= _point_arrays(origin.point, f"origin_{number}_")
     for number, record in enumerate(place.records):
         arrays |= {f"noise_{number}": np.asarray(record.noise)}
         arrays |= {f"density_{number}": np.asarray(record.density)}
@@ -51,12 +48,10 @@ def chain_arrays(place: ChainPlace) -> dict[str, NDArray[Any]]:
 
 def chain_place(arrays: Mapping[str, NDArray[Any]]) -> ChainPlace:
     """The inverse of `chain_arrays`."""
-    found = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
-    counts = {name: int(found.pop(name)) for name in ("steps", "unsolved")}
-    own = _named(arrays, "own_")
-    point = Point(
-        arrays["rows"], arrays["cols"], arrays["lam"], arrays["biases"], own=own, **found, **counts
-    )
+    point, origins = _point(arrays), list[Origin]()
+    while (age := f"origin_{len(origins)}_age") in arrays:
+        origin = _point(_named(arrays, age.removesuffix("age")))
+        origins.append(Origin(origin, int(arrays[age][0])))
     records = tuple(
         Record(
             int(number),
@@ -81,6 +76,29 @@ def chain_place(arrays: Mapping[str, NDArray[Any]]) -> ChainPlace:
         tuple(kept),
         tuple(arrays["trace"].tolist()),
         tuple(arrays["steps"].tolist()),
+        origins=tuple(origins),
+    )
+
+
+def _point_arrays(point: Point, prefix: str = "") -> dict[str, NDArray[Any]]:
+    arrays = {
+        "rows": host(point.rows),
+        "cols": host(point.cols),
+        "lam": point.lam,
+        "biases": point.biases,
+        # Numbers that no sweep of this likelihood asks for are NaN, which a file may not hold.
+        "numbers": np.nan_to_num([float(getattr(point, name)) for name in NUMBERS]),
+    }
+    arrays |= {f"own_{name}": np.asarray(part) for name, part in point.own.items()}
+    return {f"{prefix}{name}": part for name, part in arrays.items()}
+
+
+def _point(arrays: Mapping[str, NDArray[Any]]) -> Point:
+    found = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
+    counts = {name: int(found.pop(name)) for name in ("steps", "unsolved")}
+    own = _named(arrays, "own_")
+    return Point(
+        arrays["rows"], arrays["cols"], arrays["lam"], arrays["biases"], own=own, **found, **counts
     )
 
 

@@ -6,7 +6,7 @@ positions and signs are those of a whole model, or the file is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,10 @@ def check_checkpoint(arrays: Arrays, shape: tuple[int, int] | None) -> None:
     """Raise ValueError where arrays are not those of one place in a fit of this shape."""
     known = {} if shape is None else dict(zip("mn", shape, strict=True))
     _check_all(arrays, CHECKPOINT_ARRAYS, known)
+    for part in _origins(arrays):
+        _check_all(part, CHECKPOINT_ARRAYS, known)
+        if not (part["lam"] > 0).all():
+            raise ValueError("lam must be positive")
     for nodes, n in (("rowN", "m"), ("colN", "n")):
         # Weights of features are nodes behind those of the side.
         if known.get(nodes, 0) < known.get(n, 0):
@@ -158,6 +162,14 @@ def check_checkpoint(arrays: Arrays, shape: tuple[int, int] | None) -> None:
     for name in ("lam", "tau", "kept_tau"):
         if name in arrays and not (arrays[name] > 0).all():
             raise ValueError(f"{name} must be positive")
+
+
+def _origins(arrays: Arrays) -> Iterator[Arrays]:
+    """Places where chains begin, each with the names that the place of a chain has."""
+    number = 0
+    while f"{(prefix := f'origin_{number}_')}age" in arrays:
+        yield {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+        number += 1
 
 
 def _check_all(

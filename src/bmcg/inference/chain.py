@@ -15,7 +15,7 @@ from ..likelihoods import Gaussian
 from .diagnostics import Diagnostics, effective_size, has_settled, own_r_hat, split_r_hat
 from .draws import Draws, Kept, levelled, stack
 from .enough import has_told
-from .place import ChainPlace, Record
+from .place import ChainPlace, Origin, Record
 from .sampling import (
     Point,
     Sides,
@@ -39,6 +39,8 @@ STRENGTHS_EVERY = 3
 # A burn-in is asked whether it is over once it has this many sweeps, then as often.
 LEAST_BURN_IN = 24
 ASK_EVERY = 4
+# So many of a chain that begins where another one of the same model was.
+SHORT_BURN_IN = 12
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Chain:
     seed : sequence of int
         What a sweep draws depends on this and its number alone.
     plan : Plan
+    age : int
+        Sweeps of another chain that led to where this one begins.
     number : int
         Sweeps made.
     burnt : int or None
@@ -94,6 +98,7 @@ class Chain:
     point: Point
     seed: Sequence[int]
     plan: Plan
+    age: int = 0
     number: int = 0
     burnt: int | None = None
     settled: bool = False
@@ -105,7 +110,7 @@ class Chain:
 
     def step(self) -> None:
         """One sweep, then the strengths, then whether the burn-in is over."""
-        rng = self.sides[0].backend.random([*self.seed, self.number])
+        rng = self.sides[0].backend.random([*self.seed, self.age + self.number])
         point = sweep(self.sides, self.prior, self.point, rng, self.plan.tol)
         sides, number = self.sides, self.number + 1
         if self.plan.learn and number >= SETTLE and number % STRENGTHS_EVERY == 0:
@@ -130,14 +135,22 @@ class Chain:
         return draw_strengths(side, X, lam, self.steps[which], rng)
 
     def _ask(self) -> None:
-        over = self.number >= self.plan.burn_in
-        if self.number >= LEAST_BURN_IN and self.number % ASK_EVERY == 0:
+        least = SHORT_BURN_IN if self.age else LEAST_BURN_IN
+        over = self.age + self.number >= self.plan.burn_in and self.number >= min(
+            least, self.plan.burn_in
+        )
+        if self.number >= least and self.number % ASK_EVERY == 0:
             self.settled = has_settled(np.asarray(self.noise)) and has_settled(
                 np.asarray(self.density)
             )
         if self.settled or over:
             self.burnt = self.number
             self.steps = [step_sizes(side, self.point.rows.shape[1]) for side in self.sides]
+
+    @property
+    def origin(self) -> Origin:
+        """Where it stands, for another chain to begin there."""
+        return Origin(self.point, self.age + self.number)
 
     @property
     def is_over(self) -> bool:
@@ -173,6 +186,8 @@ class Outcome:
         Where to go on from.
     n_last : int
         Draws that are of the last chain.
+    ends : tuple of Origin
+        Where all chains stand.
     interrupted : bool
     """
 
@@ -182,6 +197,7 @@ class Outcome:
     point: Point
     place: ChainPlace
     n_last: int
+    ends: tuple[Origin, ...] = ()
     interrupted: bool = False
 
 
@@ -191,6 +207,7 @@ def sample(
     starts: Sequence[Point],
     seeds: Sequence[Sequence[int]],
     plan: Plan,
+    ages: Sequence[int] = (),
     callback: Callable[[Chain, Callable[[], Outcome]], bool] = lambda chain, so_far: False,
     keep: Callable[[ChainPlace], None] = lambda place: None,
     resume: ChainPlace | None = None,
@@ -206,6 +223,8 @@ def sample(
         One for each chain.
     seeds : sequence of sequence of int
     plan : Plan
+    ages : sequence of int
+        Sweeps that led to the first starts; none to the others.
     callback : callable, optional
         Hears of each sweep, with what there would be if it were the last; True ends all chains.
     keep : callable, optional
@@ -228,14 +247,16 @@ def sample(
         after = 0 if last.burnt is None else last.number - last.burnt
         wanted = _wanted(plan, len(starts), len(chains) - 1)
         own = sum(sweep <= after for sweep in wanted) or len(draws)
-        return Outcome(draws, _diagnostics(chains), last.sides, last.point, place(), own)
+        told = draws, _diagnostics(chains), last.sides, last.point, place(), own
+        return Outcome(*told, tuple(chain.origin for chain in chains))
 
     try:
         for number in range(len(chains), len(starts)):
+            age = ages[number] if number < len(ages) else 0
             if resume is not None and number == len(resume.records) - 1:
-                chains.append(_taken_up(resume, sides, prior, seeds[number], plan))
+                chains.append(_taken_up(resume, sides, prior, seeds[number], plan, age))
             else:
-                chains.append(Chain(sides, prior, starts[number], seeds[number], plan))
+                chains.append(Chain(sides, prior, starts[number], seeds[number], plan, age))
             wanted = _wanted(plan, len(starts), number)
             gaussian = isinstance(prior.likelihood, Gaussian)
             told = partial(has_told, n_chains=len(starts)) if gaussian else None
@@ -260,10 +281,10 @@ def _ended(place: ChainPlace, sides: Sides, prior: Prior, plan: Plan) -> list[Ch
 
 
 def _taken_up(
-    place: ChainPlace, sides: Sides, prior: Prior, seed: Sequence[int], plan: Plan
+    place: ChainPlace, sides: Sides, prior: Prior, seed: Sequence[int], plan: Plan, age: int
 ) -> Chain:
     """The chain that was under way, as it was."""
-    chain = Chain(sides, prior, place.point, seed, plan, anchors=place.anchors)
+    chain = Chain(sides, prior, place.point, seed, plan, age, anchors=place.anchors)
     chain.tell(place.records[-1])
     learned = [side.can_learn for side in sides]
     at = [

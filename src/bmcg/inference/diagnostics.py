@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 R_HAT = 1.1
 # Two parts of a stretch agree when their means differ by less than this many standard errors.
 AGREE = 2.0
+# Sweeps whose thirds can be compared.
+LEAST = 12
 
 
 class Diagnostics(NamedTuple):
@@ -129,9 +131,11 @@ def own_r_hat(chains: Array) -> float:
 def has_settled(trace: Array) -> bool:
     """Whether the second half of a trace has one level: its first third against its last.
 
-    Standard errors count what is correlated once.
+    Of a short trace it is all of the last sweeps that can be told by. Standard errors count what is
+    correlated once.
     """
-    late = np.asarray(trace, dtype=np.float64)[len(trace) // 2 :]
+    late = np.asarray(trace, dtype=np.float64)
+    late = late[min(len(late) // 2, max(len(late) - LEAST, 0)) :]
     third = len(late) // 3
     if third < 4:
         return False

@@ -17,7 +17,7 @@ from .diagnostics import Diagnostics
 from .draws import Draws
 from .families import Family
 from .local import Ground
-from .place import ChainPlace
+from .place import ChainPlace, Origin
 from .side import Prior, Side, SideInput, Strengths
 from .snapshot import Snapshot
 from .state import State
@@ -218,6 +218,8 @@ class Fit:
         Range of a value, where that was a question and this the answer.
     kind : {"column", "row", "joint", "sampled"}
     likelihood : Likelihood
+    ends : tuple of Origin
+        Where its chains stand, if it has any.
     """
 
     state: State
@@ -238,3 +240,4 @@ class Fit:
     limits: tuple[float, float] | None = None
     kind: Kind = "row"
     likelihood: Likelihood = field(default_factory=Gaussian)
+    ends: tuple[Origin, ...] = ()

@@ -24,8 +24,9 @@ from .folds import ENOUGH, Fold, commonest, make_folds
 from .forgiven import believable, chain_error
 from .form import Form, Sides
 from .hopeless import Hopeless
+from .place import Origin
 from .sampled import chains_of, run_sampled
-from .score import NO_LOGS, Confidence, Score
+from .score import NO_LOGS, OTHER, Confidence, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -93,12 +94,15 @@ class Choice:
         None before it was tried.
     answered : tuple of str
         Questions that a variational fit need not ask again.
+    ends : tuple of Origin
+        Where chains of its trial have ended.
     """
 
     form: Form
     settings: Settings
     score: Score | None = None
     answered: tuple[str, ...] = ()
+    ends: tuple[Origin, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """For a checkpoint."""
@@ -160,8 +164,12 @@ class Judge:
         Which question this is of how many, for the user.
     latest : Fit or None
         The last variational trial.
-    standing : Score or None
+    standing : Choice or None
         What a trial is up against: one that is clearly behind after some folds is over.
+    rule : int
+        How they are compared.
+    latest_ends : list of Origin
+        Where the chains of the latest trial have ended.
     """
 
     folds: list[Fold]
@@ -178,7 +186,9 @@ class Judge:
     strengths: dict[Any, tuple[Strengths, Strengths]] = field(default_factory=dict)
     asking: str = ""
     latest: Fit | None = None
-    standing: Score | None = None
+    standing: Choice | None = None
+    rule: int = OTHER
+    latest_ends: list[Origin] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -204,12 +214,21 @@ class Judge:
         None where that saw some rows alone, or where entries have weights of their own.
         """
         likelihood, fit = settings.prior.likelihood, self.latest
-        nearly = bool(self.folds) and len(self.folds[-1].kept) > 0.8 * self.n_entries
-        if fit is None or not nearly or not likelihood.is_plain:
+        if fit is None or not self._saw_nearly_all or not likelihood.is_plain:
             return None
         # A start may be off by what the units of so many entries differ.
         units = likelihood.units(observations.values, bool(settings.bias))
         return Start(fit.state, *units, (fit.rows.strengths, fit.cols.strengths))
+
+    def ends(self, choice: Choice) -> tuple[Origin, ...]:
+        """Where the chains of a fit of all entries may begin: where those of nearly all ended."""
+        if not (choice.settings.draws and self.backend.on_host and self._saw_nearly_all):
+            return ()
+        return choice.ends
+
+    @property
+    def _saw_nearly_all(self) -> bool:
+        return bool(self.folds) and len(self.folds[-1].kept) > 0.8 * self.n_entries
 
     @property
     def chains(self) -> int:
@@ -226,7 +245,9 @@ class Judge:
 
     def scored(self, choice: Choice, name: str) -> Choice:
         """The choice with its left-out errors."""
-        return replace(choice, score=self.score(choice.form, choice.settings, name))
+        self.latest_ends = []
+        score = self.score(choice.form, choice.settings, name)
+        return replace(choice, score=score, ends=tuple(self.latest_ends))
 
     def score(self, form: Form, settings: Settings, name: str) -> Score:
         """Of a model, within the range of the kept values if that is a question and better so."""
@@ -236,9 +257,9 @@ class Judge:
         for number, fold in enumerate(self.folds, 1):
             of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
             about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings, self.squared)
-            fit = self._fit(
-                fold, form, settings, about, Hopeless(ways, partial(self._is_lost, found))
-            )
+            hopeless = Hopeless(ways, partial(self._is_behind, found))
+            fit = self._fit(number - 1, form, settings, about, hopeless)
+            self.latest_ends += fit.ends
             less = np.zeros(len(fold.values))
             if self.squared:
                 less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
@@ -248,12 +269,9 @@ class Judge:
                 if likelihood.is_plain:
                     noise = fit.scale**2 / float(fit.state.noise.tau.mean)
                     confidence = confidence.of(guess, fold.values, noise)
-            lost = self._is_lost(
-                found, now := [one - believable(less, one, fold.nothing) for one in ways(fit)]
-            )
-            for part, loss in zip(found, now, strict=False):
-                part.append(loss)
-            if lost:
+            for part, loss in zip(found, ways(fit), strict=False):
+                part.append(loss - believable(less, loss, fold.nothing))
+            if self._is_lost(found, logs):
                 break
         told = np.concatenate(logs) if logs else NO_LOGS
         scores = [
@@ -263,17 +281,26 @@ class Judge:
         ]
         return min(scores, key=lambda score: score.error)
 
-    def _is_lost(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
-        """Whether losses on the folds so far, within the range or not, leave no hope."""
-        if self.standing is None:
+    def _is_behind(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
+        """Whether a trial under way, within the range or not, is behind beyond doubt."""
+        if self.standing is None or self.standing.score is None:
             return False
         whole = [np.concatenate((*part, one)) for part, one in zip(found, now, strict=False)]
-        bar = self.standing.first(len(whole[0]))
+        bar = self.standing.score.first(len(whole[0]))
         return all(Score(losses, False).trails(bar) for losses in whole)
 
+    def _is_lost(self, found: Sequence[list[Array]], logs: Sequence[Array]) -> bool:
+        """Whether the folds so far, within the range or not, leave no hope for the rest."""
+        if self.standing is None or self.standing.score is None:
+            return False
+        told = np.concatenate(logs) if logs else NO_LOGS
+        whole = [Score(np.concatenate(part), False, logs=told) for part in found if part]
+        return all(score.cannot_replace(self.standing.score, self.rule) for score in whole)
+
     def _fit(
-        self, fold: Fold, form: Form, settings: Settings, name: str, hopeless: Hopeless
+        self, number: int, form: Form, settings: Settings, name: str, hopeless: Hopeless
     ) -> Fit:
+        fold = self.folds[number]
         sides = form.of((self.sides[0].of(fold.kept), self.sides[1].of(fold.kept)))
 
         def after(sweep: Progress) -> bool:
@@ -290,9 +317,8 @@ class Judge:
         else:
             # Strengths learned by one trial are where the next one with the same ties starts.
             shared = ties(sides, settings)
-            fit = run_sampled(
-                fold.kept, *sides, settings, strengths=self.strengths.get(shared), **options
-            )
+            options |= {"strengths": self.strengths.get(shared)}
+            fit = run_sampled(fold.kept, *sides, settings, **options)
             self.strengths[shared] = fit.rows.strengths, fit.cols.strengths
         self.sweeps += len(fit.trace)
         if fit.interrupted:
@@ -306,7 +332,7 @@ def weigh(
 ) -> tuple[Choice, Verdict]:
     """The choice of two that left-out entries speak for; a draw leaves what stands."""
     began, sweeps = time.perf_counter(), judge.sweeps
-    judge.standing = standing.score
+    judge.standing, judge.rule = standing, rule
     other = judge.scored(other, tried)
     judge.standing = None
     assert standing.score is not None

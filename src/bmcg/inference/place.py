@@ -20,6 +20,13 @@ class Record(NamedTuple):
     density: tuple[float, ...]
 
 
+class Origin(NamedTuple):
+    """Where a chain begins that another one has led to, and how many sweeps that had made."""
+
+    point: Point
+    age: int
+
+
 @dataclass(frozen=True)
 class ChainPlace:
     """Where chains stand between two sweeps: all that going on exactly needs.
@@ -37,6 +44,8 @@ class ChainPlace:
     steps : tuple of int
     answers : dict or None
         Of the questions that led to this model, as plain values.
+    origins : tuple of Origin
+        Where the first chains begin, if not anew.
     """
 
     point: Point
@@ -47,6 +56,7 @@ class ChainPlace:
     trace: tuple[float, ...] = ()
     steps: tuple[int, ...] = ()
     answers: dict[str, Any] | None = None
+    origins: tuple[Origin, ...] = ()
 
     @property
     def n_sweeps(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from .covariance import Blocks
 from .draws import Draws
 from .finishing import finished
 from .fit import Fit, Progress, Settings, SideInput, Start
-from .place import ChainPlace
+from .place import ChainPlace, Origin
 from .room import check_room
 from .sampling import Point, Sides
 from .side import Prior, Strengths
@@ -55,6 +55,7 @@ def run_sampled(
     analyses: Analyses | None = None,
     keep: Callable[[ChainPlace], None] | None = None,
     resume: ChainPlace | None = None,
+    origins: Sequence[Origin] = (),
 ) -> Fit:
     """Sample the model with exactly `settings.rank` components.
 
@@ -77,6 +78,8 @@ def run_sampled(
         Hears of every place between two sweeps.
     resume : ChainPlace, optional
         Such a place, to go on from exactly.
+    origins : sequence of Origin
+        Where the first chains begin that others have led to; the rest begin anew.
 
     Returns
     -------
@@ -95,7 +98,7 @@ def run_sampled(
         if strengths is not None:
             sides = sides[0].at(strengths[0]), sides[1].at(strengths[1])
         loop = _Chains(sides, settings, offset, scale, callback, keep)
-        return loop.run(None if start is None else start.state, resume)
+        return loop.run(None if start is None else start.state, resume, origins)
 
 
 def chains_of(settings: Settings, n_entries: int) -> int:
@@ -134,6 +137,7 @@ class _Chains:
         callback: Callable[[Progress], bool | None] | None,
         keep: Callable[[ChainPlace], None] | None,
     ) -> None:
+        self.origins = tuple[Origin, ...]()
         self.sides, self.settings, self.callback, self.keep = sides, settings, callback, keep
         self.offset, self.scale = offset, scale
         # Of the data itself, not of the data over its scale.
@@ -144,7 +148,12 @@ class _Chains:
         self.stopped = False
         self.n_chains = settings.chains or chains_of(settings, sides[0].n_observed)
 
-    def run(self, start: State | None, resume: ChainPlace | None) -> Fit:
+    def run(
+        self,
+        start: State | None,
+        resume: ChainPlace | None,
+        origins: Sequence[Origin] = (),
+    ) -> Fit:
         settings = self.settings
         kept, plain = min(settings.draws, settings.max_sweeps), settings.prior.likelihood.is_plain
         size = settings.rank + bool(settings.bias)
@@ -158,9 +167,12 @@ class _Chains:
             settings.burn_in,
             settings.learn,
         )
-        points = [self._first(start, number) for number in range(chains)]
+        self.origins = tuple(origins[:chains]) if resume is None else resume.origins
+        points = [origin.point for origin in self.origins]
+        points += [self._first(start, number) for number in range(len(points), chains)]
         seeds = [[settings.seed, 2, number] for number in range(chains)]
-        on = self._after, self._between, resume
+        ages = [origin.age for origin in self.origins]
+        on = ages, self._after, self._between, resume
         return self._fit(sample(self.sides, settings.prior, points, seeds, plan, *on))
 
     def _between(self, place: ChainPlace) -> None:
@@ -168,7 +180,8 @@ class _Chains:
             self.keep(self._whole(place))
 
     def _whole(self, place: ChainPlace) -> ChainPlace:
-        return replace(place, trace=tuple(self.trace), steps=tuple(self.steps))
+        trace, steps = tuple(self.trace), tuple(self.steps)
+        return replace(place, trace=trace, steps=steps, origins=self.origins)
 
     def _first(self, start: State | None, number: int) -> Point:
         settings, rng = self.settings, np.random.default_rng([self.settings.seed, 1, number])
@@ -246,6 +259,7 @@ class _Chains:
             diagnostics=diagnostics,
             kind="sampled",
             likelihood=self.settings.prior.likelihood,
+            ends=found.ends,
         )
 
 

@@ -114,6 +114,20 @@ class Score(NamedTuple):
         """Whether the other's gain is beyond doubt."""
         return _shows(self.losses - other.losses, CLEAR)
 
+    def cannot_replace(self, standing: Score, rule: int) -> bool:
+        """Whether it is beyond doubt, after some parts, that it will not replace what stands.
+
+        Of n entries c = f·n were left out so far, with a mean gain g of standard error s. That of
+        all is to be expected within g ± s√(1 − f), and has to be more than so many times s√f.
+        """
+        seen = len(self.losses)
+        share, bar = seen / len(standing.losses), standing.first(seen)
+        needed = {MORE: 1.0, DEAR: 1.0, LESS: -1.0, SURER: -1.0}.get(rule, 0.0)
+        if _hardly(bar.losses - self.losses, share, needed):
+            return True
+        both = len(self.logs) == len(bar.logs) > 0
+        return rule == SURER and both and _hardly(bar.logs - self.logs, share, CLEAR)
+
     def replaces(self, standing: Score, rule: int) -> bool:
         """Whether it does for its model to take the place of the one that stands."""
         if rule == DEAR and self.squared and self.error > (1.0 - WORTH) * standing.error:
@@ -123,6 +137,15 @@ class Score(NamedTuple):
         if rule in (MORE, DEAR):
             return not standing.is_as_good_as(self)
         return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
+
+
+def _hardly(gain: Array, share: float, needed: float) -> bool:
+    """Whether a mean gain will hardly be so many of its standard errors once all is known."""
+    if share >= 1.0:
+        return False
+    error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
+    most = float(gain.mean()) + CLEAR * error * np.sqrt(1.0 - share)
+    return bool(most < needed * error * np.sqrt(share))
 
 
 def _shows(gain: Array, errors: float = 1.0) -> bool:

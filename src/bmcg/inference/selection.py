@@ -222,8 +222,9 @@ def _select_drawn(
         "resume": resume,
     }
     if choice.settings.draws:
-        strengths = judge.strengths.get(ties(chosen, choice.settings))
-        fit = run_sampled(observations, *chosen, choice.settings, strengths=strengths, **options)
+        options |= {"strengths": judge.strengths.get(ties(chosen, choice.settings))}
+        options |= {"origins": judge.ends(choice)}
+        fit = run_sampled(observations, *chosen, choice.settings, **options)
         selection = Selection(WHOLE, tuple(verdicts))
     else:
         # A variational fit asks its own questions of what has been chosen, and begins where the
