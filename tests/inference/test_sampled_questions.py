@@ -8,7 +8,7 @@ from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.folds import Fold
 from bmcg.inference.form import AS_GIVEN
-from bmcg.inference.left_out import Judge
+from bmcg.inference.left_out import Choice, Judge
 from bmcg.inference.sampled_questions import Questions
 from bmcg.inference.score import Score
 
@@ -18,9 +18,12 @@ ASKED = ("components", "graphs")
 class Told(Judge):
     """A judge who knows the error of every model."""
 
+    knows_pools = False
+
     def score(self, form, settings, name):
         # The same few entries, so that a gain has hardly a standard error.
-        losses = np.full(100, self.error(form.graphs, settings.rank) ** 2)
+        known = (settings.prior.pooled,) if self.knows_pools else ()
+        losses = np.full(100, self.error(form.graphs, settings.rank, *known) ** 2)
         return Score(losses + 1e-9 * np.arange(100), False)
 
 
@@ -28,12 +31,12 @@ class Told(Judge):
 def answer():
     """What is chosen where errors are a function of the graphs used and of components."""
 
-    def choose(error, rank=64):
+    def choose(error, rank=64, values=None):
         side = SideInput(stack_graphs([chain_graph(6)], 6, ["chain"]), None)
-        fold = Fold(None, None, None, np.arange(9.0))
+        fold = Fold(None, None, None, np.arange(9.0) if values is None else values)
         unseen = np.zeros(6, dtype=bool)
         judge = Told([fold], (side, side), None, None, (unseen, unseen), 100)
-        judge.error = error
+        judge.error, judge.knows_pools = error, values is not None
         settings = Settings(rank=rank, bias=True, draws=10)
         return Questions(judge, settings, ASKED).answer()
 
@@ -70,3 +73,48 @@ def test_a_graph_that_held_few_components_back_goes_with_many(answer):
 
     choice, _ = answer(error)
     assert (choice.settings.rank, choice.form.graphs) == (64, (None, None))
+
+
+ZEROS_AND_ONES = np.array([0.0, 1.0, 0.0])
+
+
+def precisions(verdicts):
+    return [(v.tried, v.taken) for v in verdicts if v.tried.endswith("one precision")]
+
+
+def test_zeros_and_ones_may_have_many_components_of_one_precision(answer):
+    def error(graphs, rank, pooled):
+        return 1.0 - 0.002 * rank * pooled - 0.01 * min(rank, 16)
+
+    choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
+    assert (choice.settings.rank, choice.settings.prior.pooled) == (64, True)
+    assert precisions(verdicts) == [("64 components of one precision", True)]
+    # What is taken up again from a checkpoint is the same.
+    again = Choice.from_plain(choice.to_plain(), Settings(rank=64, draws=10))
+    assert again.settings.prior.pooled
+
+
+def test_one_precision_has_to_show_and_is_no_question_where_fewer_components_do(answer):
+    def error(graphs, rank, pooled):
+        return 1.0 + 0.1 * pooled - 0.01 * min(rank, 16)
+
+    choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
+    assert (choice.settings.rank, choice.settings.prior.pooled) == (16, False)
+    assert precisions(verdicts) == [("64 components of one precision", False)]
+
+    def few(graphs, rank, pooled):
+        return 1.0 + 0.01 * max(rank, 4) - pooled
+
+    choice, verdicts = answer(few, 64, ZEROS_AND_ONES)
+    assert (choice.settings.rank, precisions(verdicts)) == (4, [])
+
+
+def test_one_precision_is_asked_of_other_values_where_components_are_as_many_as_may_be(answer):
+    def error(graphs, rank, pooled):
+        return 1.0 - 0.01 * rank - 0.1 * pooled
+
+    choice, verdicts = answer(error, 64, np.arange(9.0))
+    assert (choice.settings.rank, choice.settings.prior.pooled) == (64, True)
+    assert precisions(verdicts) == [("64 components of one precision", True)]
+    choice, verdicts = answer(lambda *at: 1.0 + 0.01 * abs(at[1] - 32), 64, np.arange(9.0))
+    assert (choice.settings.rank, precisions(verdicts)) == (32, [])

@@ -193,6 +193,23 @@ def test_precisions_are_drawn_from_their_gamma():
     assert np.allclose(draws.std(axis=0), np.sqrt(shape) / rate, rtol=0.09)
 
 
+def test_one_precision_of_all_components_is_drawn_from_their_common_gamma():
+    rng, prior = np.random.default_rng(3), replace(PRIOR, pooled=True)
+    sides = make_sides(np.zeros((5, 4)), np.ones((5, 4), dtype=bool), graph=True)
+    point = prior_point(sides, rng, 3, True)
+    found = [draw_precisions(sides, prior, point, rng) for _ in range(1500)]
+    lam = np.array([new.lam for new in found])
+    assert (lam == lam[:, :1]).all()
+    both = zip(sides, (point.rows, point.cols), strict=True)
+    energy = sum(np.trace((X.T @ s.prior.product(X))[:3, :3]) for s, X in both)
+    shape, rate = PRIOR.c0 + 3 * 9 / 2, PRIOR.d0 + energy / 2
+    assert lam[:, 0].mean() == pytest.approx(shape / rate, rel=0.05)
+    assert lam[:, 0].std() == pytest.approx(np.sqrt(shape) / rate, rel=0.09)
+    # Biases keep a precision each.
+    assert len({new.biases[0] for new in found}) == len(found)
+    assert not np.allclose(found[0].biases[0], found[0].biases[1])
+
+
 @pytest.mark.parametrize("features", [False, True])
 def test_the_density_of_strengths_is_that_of_the_prior(features):
     rng = np.random.default_rng(4)

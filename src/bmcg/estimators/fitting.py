@@ -305,7 +305,9 @@ class FittingModel(CallbackSupport, RecordedModel):
         held = any(v.question == "noise" and v.taken for v in self.selection_.verdicts)
         held = held and bool(settings.draws) and likelihood.is_plain
         least = self.noise_std_ if held else 0.0
-        settings = replace(settings, bias=start.state.biased, rank=rank, least_noise=least)
+        prior = replace(settings.prior, pooled=bool(settings.draws) and start.state.is_pooled)
+        bias = start.state.biased
+        settings = replace(settings, bias=bias, rank=rank, least_noise=least, prior=prior)
         work = self._work(observations, (rows, cols), settings)
         device = device_for(self.device, likelihood)
         with open_device(device, self.n_jobs, work) as backend, fit_progress(self.verbose) as show:

@@ -116,6 +116,7 @@ class Choice:
             "clipped": self.clipped,
             "least_noise": settings.least_noise,
             "noise": settings.prior.likelihood.title,
+            "pooled": settings.prior.pooled,
             "answered": list(self.answered),
         }
 
@@ -129,6 +130,8 @@ class Choice:
         chosen = replace(settings, **told, draws=draws, least_noise=least)
         if settings.open_noise and "noise" in parts:
             chosen = chosen.with_likelihood(likelihood_of(parts["noise"]))
+        pooled = bool(parts.get("pooled", False))
+        chosen = replace(chosen, prior=replace(chosen.prior, pooled=pooled))
         score = Score(np.empty(0), parts["clipped"])
         return cls(form, chosen, score, tuple(parts.get("answered", ())))
 
@@ -229,6 +232,11 @@ class Judge:
     @property
     def _saw_nearly_all(self) -> bool:
         return bool(self.folds) and len(self.folds[-1].kept) > 0.8 * self.n_entries
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether there are two values, as zeros and ones."""
+        return bool(self.folds) and len(np.unique(self.folds[0].values)) == 2
 
     @property
     def chains(self) -> int:

@@ -33,6 +33,9 @@ HEAVY_SHARE = 0.5
 # Sizes of noise that are tried, one after the other.
 MOST_NOISES = 3
 
+# Components of one precision are tried as so many times those that stand: they are for many.
+TIMES_POOLED = 4
+
 SIDES = ("rows", "columns")
 # Noise that may not be one for all. Columns come first: what a table measures has a noise each.
 WHOSE = (("column", Uneven(side="cols")), ("row", Uneven(side="rows")))
@@ -70,7 +73,7 @@ class Questions:
         self.rival: tuple[Choice, Verdict] | None = None
         self.grows = True
         # The model whose noise was asked about.
-        self.noise_of: tuple[Form, int, bool | None] | None = None
+        self.noise_of: tuple[object, ...] | None = None
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
         self.first = rank
         trial = replace(
@@ -93,7 +96,7 @@ class Questions:
         chosen = self.choice.settings
         full = self.settings if chosen.draws else chosen
         full = replace(full, rank=chosen.rank, bias=chosen.bias, least_noise=chosen.least_noise)
-        full = full.with_likelihood(chosen.prior.likelihood)
+        full = replace(full, prior=chosen.prior)
         return replace(self.choice, settings=full), self.verdicts
 
     def _ask(self) -> None:
@@ -160,7 +163,8 @@ class Questions:
         are explained by components, and hardly any noise is left: it is then surer of entries than
         those that were left out allow, and believes too much of what it has seen.
         """
-        model = self.choice.form, self.choice.settings.rank, self.choice.settings.bias
+        own = self.choice.settings
+        model = self.choice.form, own.rank, own.bias, own.prior.pooled
         if model == self.noise_of or not self._is_one_for_all():
             return
         for _ in range(MOST_NOISES):
@@ -234,11 +238,16 @@ class Questions:
 
     def _ask_more(self) -> None:
         """Twice as many components while that shows; fewer again where ties have changed."""
-        first = rank = self.choice.settings.rank
-        while self.grows and rank < self.settings.rank:
-            rank = min(2 * rank or 1, self.settings.rank)
+        first, most = self.choice.settings.rank, self.settings.rank
+        if self.judge.two_valued and first >= self.first:
+            self._ask_pooled(min(TIMES_POOLED * first, most), MORE)
+        rank = self.choice.settings.rank
+        while self.grows and rank < most:
+            rank = min(2 * rank or 1, most)
             if not self._components(rank, DEAR):
                 break
+        if first < self.choice.settings.rank == most:
+            self._ask_pooled(most, OTHER)
         if self.choice.settings.rank > first and "graphs" in self.asked:
             # A graph that few components made nothing of may show with many.
             self._ask_graphs()
@@ -247,6 +256,19 @@ class Questions:
                 self._ask_fewer()
             if self.choice.settings.rank != first:
                 self._ask_graphs_again()
+
+    def _ask_pooled(self, rank: int, rule: int) -> None:
+        """Whether components do with one precision, where entries speak for as many as there are.
+
+        With one each, every component has to earn it; ones among zeros have many weak causes of
+        which none does. With one for all the model is a Gaussian process whose kernel is the
+        product of both sides' priors, and more components only draw it more finely.
+        """
+        prior = self.choice.settings.prior
+        if rank and self.grows and not prior.pooled:
+            words = f"{rank} components of one precision"
+            pooled = replace(prior, pooled=True)
+            self._offer("components", words, rule, rank=rank, prior=pooled)
 
     def _ask_many_with_all(self) -> None:
         """Whether all that is known besides makes up for many components, where few were left."""
@@ -348,7 +370,8 @@ class Questions:
 def _model_of(choice: Choice) -> tuple[object, ...]:
     """What tells a model from others."""
     own = choice.settings
-    return choice.form, own.rank, own.bias, own.least_noise, own.prior.likelihood.title
+    prior = own.prior.likelihood.title, own.prior.pooled
+    return choice.form, own.rank, own.bias, own.least_noise, prior
 
 
 def _after(rival: Choice, drawn: Choice) -> Choice:

@@ -219,8 +219,13 @@ def draw_precisions(sides: Sides, prior: Prior, point: Point, rng: Random) -> Po
         np.einsum("ir,ir->r", X, side.prior.product(X))
         for side, X in zip(sides, (point.rows, point.cols), strict=True)
     ]
-    rate = prior.d0 + (energies[0][:k] + energies[1][:k]) / 2
-    lam = rng.standard_gamma(np.full(k, prior.c0 + sum(nodes) / 2)) / rate
+    energy = (energies[0][:k] + energies[1][:k]) / 2
+    if prior.pooled and k:
+        # One draw for all: the terms of the components add up.
+        one = rng.standard_gamma(prior.c0 + k * sum(nodes) / 2) / (prior.d0 + float(energy.sum()))
+        lam = np.full(k, one)
+    else:
+        lam = rng.standard_gamma(np.full(k, prior.c0 + sum(nodes) / 2)) / (prior.d0 + energy)
     if not point.biased:
         return replace(point, lam=lam)
     shapes = prior.c0 + np.asarray(nodes) / 2

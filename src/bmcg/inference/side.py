@@ -28,11 +28,21 @@ FIRST_RIDGE = 0.1
 
 @dataclass(frozen=True)
 class Prior:
-    """Gamma shape and rate of the components' precisions, and the likelihood with its own."""
+    """What is believed of the components' precisions, and the likelihood with its own.
+
+    Attributes
+    ----------
+    c0, d0 : float
+        Gamma shape and rate of a precision.
+    likelihood : Likelihood
+    pooled : bool
+        Whether the components of a fit that samples have one precision, not one each.
+    """
 
     c0: float = 1e-6
     d0: float = 1e-6
     likelihood: Likelihood = field(default_factory=Gaussian)
+    pooled: bool = False
 
 
 @dataclass(frozen=True)

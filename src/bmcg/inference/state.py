@@ -112,6 +112,12 @@ class State:
         return len(self.lam.shape)
 
     @property
+    def is_pooled(self) -> bool:
+        """Whether components, of which there are several, have one precision."""
+        lam = self.lam.mean
+        return self.rank > 1 and bool((lam == lam[0]).all())
+
+    @property
     def biased(self) -> bool:
         """Whether the model has biases."""
         return self.row_bias is not None
