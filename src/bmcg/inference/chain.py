@@ -220,7 +220,7 @@ def sample(
         Where strengths start; a later chain starts from the strengths of the one before.
     prior : Prior
     starts : sequence of Point
-        One for each chain.
+        One for each chain; of a chain that goes on from the one before it is not asked.
     seeds : sequence of sequence of int
     plan : Plan
     ages : sequence of int
@@ -256,7 +256,8 @@ def sample(
             if resume is not None and number == len(resume.records) - 1:
                 chains.append(_taken_up(resume, sides, prior, seeds[number], plan, age))
             else:
-                chains.append(Chain(sides, prior, starts[number], seeds[number], plan, age))
+                begun = Chain(sides, prior, starts[number], seeds[number], plan, age)
+                chains.append(_gone_on(chains[-1], begun) if chains and not age else begun)
             wanted = _wanted(plan, len(starts), number)
             gaussian = isinstance(prior.likelihood, Gaussian)
             told = partial(has_told, n_chains=len(starts)) if gaussian else None
@@ -268,6 +269,18 @@ def sample(
             raise
         return replace(so_far(), interrupted=True)
     return so_far()
+
+
+def _gone_on(before: Chain, begun: Chain) -> Chain:
+    """A chain where the one before ended, if that still travelled and values have a link.
+
+    An augmentation is many times as sure of an entry as such a likelihood: steps are small, and
+    another burn-in from the start would run out of sweeps as far from the posterior as the last.
+    """
+    if before.settled or before.prior.likelihood.is_linear:
+        return begun
+    own = {"point": before.point, "steps": before.steps, "anchors": before.anchors}
+    return replace(begun, burnt=0, **own)  # type: ignore[arg-type]
 
 
 def _ended(place: ChainPlace, sides: Sides, prior: Prior, plan: Plan) -> list[Chain]:
@@ -343,7 +356,7 @@ def _diagnostics(chains: Sequence[Chain]) -> Diagnostics:
     noise = np.array([chain.noise[len(chain.noise) - size :] for chain in chains])
     density = np.array([chain.density[len(chain.density) - size :] for chain in chains])
     return Diagnostics(
-        tuple(chain.burnt or chain.number for chain in chains),
+        tuple(chain.number if chain.burnt is None else chain.burnt for chain in chains),
         all(chain.settled for chain in chains),
         effective_size(noise),
         effective_size(density),
