@@ -16,7 +16,7 @@ from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.grid import grid_of
 from bmcg.inference.local import first_local, learn_scales, update_and_learn, update_local
 from bmcg.inference.local_question import _hide_runs, gap_lengths, gaps_like_those
-from bmcg.inference.variational import make_side
+from bmcg.inference.start import make_side
 from bmcg.linalg.engines import Analyses
 from bmcg.linalg.monte_carlo import MonteCarloEngine
 

@@ -20,9 +20,9 @@ from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.lines import lines_of
 from bmcg.inference.local import ROUGHEST, first_local, learn_scales, update_local
 from bmcg.inference.side import Prior
-from bmcg.inference.start import initial_state, with_local, with_noise
+from bmcg.inference.start import initial_state, make_side, with_local, with_noise
 from bmcg.inference.updates import sweep, update_lambda, update_noise, update_s
-from bmcg.inference.variational import make_side, run
+from bmcg.inference.variational import run
 from bmcg.likelihoods import Gaussian, Student, Uneven
 from bmcg.linalg.engines import Analyses
 

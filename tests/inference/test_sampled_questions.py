@@ -1,5 +1,8 @@
 """The sequence of questions of a sampled model, answered by errors that are made up."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -118,3 +121,25 @@ def test_one_precision_is_asked_of_other_values_where_components_are_as_many_as_
     assert precisions(verdicts) == [("64 components of one precision", True)]
     choice, verdicts = answer(lambda *at: 1.0 + 0.01 * abs(at[1] - 32), 64, np.arange(9.0))
     assert (choice.settings.rank, precisions(verdicts)) == (32, [])
+
+
+@pytest.mark.parametrize(("lead", "few", "more"), [(0.5, True, False), (0.5, False, True)])
+def test_a_chain_that_has_clearly_lost_is_asked_nothing_more(lead, few, more):
+    """To a variational fit that needs no more components than it has."""
+    side = SideInput(stack_graphs([chain_graph(6)], 6, ["chain"]), None)
+    unseen = np.zeros(6, dtype=bool)
+    judge = Told([Fold(None, None, None, np.arange(9.0))], (side, side), None, None,
+                 (unseen, unseen), 100)  # fmt: skip
+    judge.latest = SimpleNamespace(state=SimpleNamespace(rank=3 if few else 17))
+    settings = Settings(rank=64, bias=True, draws=10)
+    score = judge.score
+    judge.error = lambda graphs, rank: 1.0 - 0.01 * (graphs[0] is not None) + (rank < 16)
+    judge.score = lambda form, own, name: (
+        score(form, own, name) if own.draws else Score(np.full(100, (1.0 - lead) ** 2), False)
+    )
+    asked = (*ASKED, "posterior")
+    choice, verdicts = Questions(judge, settings, asked, replace(settings, draws=0)).answer()
+    assert not choice.settings.draws
+    last = [v.tried for v in verdicts].index("with the graphs of the columns")
+    after = [v.tried for v in verdicts[last + 1 :] if v.question != "posterior"]
+    assert bool(after) is more

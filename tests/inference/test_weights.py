@@ -14,8 +14,8 @@ from bmcg.graphs import chain_graph
 from bmcg.graphs.precision import stack_graphs
 from bmcg.inference.fit import Settings, SideInput
 from bmcg.inference.side import Prior
-from bmcg.inference.start import initial_state
-from bmcg.inference.variational import _Loop, make_side
+from bmcg.inference.start import initial_state, make_side
+from bmcg.inference.variational import _Loop
 from bmcg.likelihoods import Gaussian, Weighting
 from bmcg.likelihoods.base import Match, Noise
 from bmcg.linalg.engines import Analyses

@@ -9,7 +9,7 @@ from bmcg.backends import NumbaBackend
 from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import knn_graph
 from bmcg.graphs.precision import graph_precision
-from bmcg.linalg.monte_carlo import MonteCarloEngine
+from bmcg.linalg.monte_carlo import MonteCarloEngine, Recalled
 from bmcg.linalg.prior import graph_prior
 from bmcg.linalg.system import mean_system
 
@@ -106,3 +106,25 @@ def test_the_prior_s_log_determinant_agrees_within_its_stated_error(problem):
     truth = np.linalg.slogdet(L.toarray())[1]
     assert abs(found.log_det - truth) < 4 * found.log_det_error
     assert found.log_det_error < 1.0
+
+
+@pytest.mark.parametrize("most", [0, 100, 10_000])
+def test_noise_that_is_kept_is_the_noise_that_would_be_made_anew(most):
+    """From every beginning, for any share of it that there is room for."""
+    shapes = [(5, 3), (40, 2), (7,)]
+    truth = np.random.default_rng(4)
+    wanted = [truth.standard_normal(shape) for shape in shapes]
+    noise = Recalled(lambda: np.random.default_rng(4), most)
+    for count in (3, 3, 1, 3):
+        noise.again()
+        for shape, want in zip(shapes[:count], wanted, strict=False):
+            np.testing.assert_array_equal(noise.standard_normal(shape), want)
+
+
+def test_draws_are_the_same_after_those_of_another_shape(problem):
+    _, prior, _, _, lam, B = problem
+    made = engine(problem, 6)
+    fewer = mean_system(B[:, :1], 1.0, lam[:1], prior)
+    first = made.draw_blocks(mean_system(B, 1.0, lam, prior))
+    made.draw_blocks(fewer)
+    np.testing.assert_array_equal(made.draw_blocks(mean_system(B, 1.0, lam, prior)), first)

@@ -12,9 +12,9 @@ from tests.inference.small import bound, make_problem, single_updates, start
 from bmcg.backends import NumbaBackend
 from bmcg.backends.packed import pack, unpack
 from bmcg.graphs import knn_graph
-from bmcg.graphs.precision import graph_precision
+from bmcg.graphs.precision import graph_precision, stack_graphs
 from bmcg.linalg.engines import DenseEngine
-from bmcg.linalg.prior import feature_map, with_features
+from bmcg.linalg.prior import explained_by, feature_map, with_features
 from bmcg.linalg.system import mean_system
 
 POOL = NumbaBackend(1)
@@ -129,3 +129,26 @@ def test_the_bound_never_falls_with_features_in_the_row_family(way):
             now, state = bound(problem, new), new
             assert now >= last - 1e-9 * abs(last), name
             last = now
+
+
+@pytest.mark.parametrize("ridge", [0.1, 3.0])
+def test_what_features_are_to_each_graph_gives_the_prior_at_any_strengths(ridge):
+    """Its diagonal is that of the dense matrix, and its core still a preconditioner of it."""
+    rng = np.random.default_rng(2)
+    graphs = [knn_graph(rng.normal(size=(N, 2)), n_neighbors=k) for k in (2, 4)]
+    stack, F = stack_graphs(graphs, N, "ab"), feature_map(features(), POOL)
+    engine = DenseEngine(POOL)
+    parts = explained_by(engine.prepare(stack.precision([1.0, 1.0], 0.1)), F, stack)
+    strengths = np.array([0.3, 5.0])
+    own = np.append(strengths, ridge) @ parts.diagonals
+    graph = engine.prepare(stack.precision(strengths, ridge))
+    prior = with_features(graph, F, BETA, False, own, parts.basis)
+    anew = with_features(graph, F, BETA, False)
+    A = dense(prior, "nodes")[N:, N:]
+    np.testing.assert_allclose(prior.node_diagonal, np.diag(A), rtol=1e-12)
+    np.testing.assert_allclose(prior.node_diagonal, anew.node_diagonal, rtol=1e-12)
+    np.testing.assert_allclose(prior.product(np.eye(N + P)), anew.product(np.eye(N + P)))
+    assert prior.log_det == anew.log_det
+    # One direction is known of four features: the rest is diagonal, and must not be far.
+    spread = np.linalg.eigvals(prior.core.solve(A)).real
+    assert spread.max() / spread.min() <= np.linalg.cond(A)

@@ -77,11 +77,15 @@ def host(x: Any) -> Array:
     return np.asarray(x, dtype=np.float64)
 
 
-class Random(Protocol):
-    """A stream of random numbers: arrays of the back end, but for a plain count of the host."""
+class Normals(Protocol):
+    """A stream of normal numbers: arrays of the back end."""
 
     def standard_normal(self, shape: Any) -> Array:
         """Standard normal numbers."""
+
+
+class Random(Normals, Protocol):
+    """A stream of random numbers: arrays of the back end, but for a plain count of the host."""
 
     def random(self, shape: Any) -> Array:
         """Uniform numbers in [0, 1)."""

@@ -32,10 +32,10 @@ from .finishing import finished
 from .fit import Fit, FittedSide, Progress, Settings, SideInput, Start
 from .room import check_room
 from .side import Side
+from .start import make_side
 from .state import Factors, Gamma, State
 from .strengths import learn_strengths
 from .updates import FactorUpdate, expected_squared_error, quadratic_form, update_factors
-from .variational import make_side
 
 Array = NDArray[np.float64]
 

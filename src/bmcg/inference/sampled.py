@@ -24,8 +24,8 @@ from .place import ChainPlace, Origin
 from .room import check_room
 from .sampling import Point, Sides
 from .side import Prior, Strengths
+from .start import make_side
 from .state import Factors, Gamma, State
-from .variational import make_side
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]

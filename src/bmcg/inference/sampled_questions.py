@@ -165,7 +165,7 @@ class Questions:
         """
         own = self.choice.settings
         model = self.choice.form, own.rank, own.bias, own.prior.pooled
-        if model == self.noise_of or not self._is_one_for_all():
+        if not self.grows or model == self.noise_of or not self._is_one_for_all():
             return
         for _ in range(MOST_NOISES):
             told, is_held = self._confidence, self.choice.settings.least_noise > 0
@@ -238,11 +238,13 @@ class Questions:
 
     def _ask_more(self) -> None:
         """Twice as many components while that shows; fewer again where ties have changed."""
+        if not self.grows:
+            return
         first, most = self.choice.settings.rank, self.settings.rank
         if self.judge.two_valued and first >= self.first:
             self._ask_pooled(min(TIMES_POOLED * first, most), MORE)
         rank = self.choice.settings.rank
-        while self.grows and rank < most:
+        while rank < most:
             rank = min(2 * rank or 1, most)
             if not self._components(rank, DEAR):
                 break
@@ -336,8 +338,8 @@ class Questions:
         """Whether a variational posterior, with all features, predicts better.
 
         A chain that clearly loses to a fit with no more components than it has does not lose for
-        want of components. Else it may have more of them before this is decided; fewer, which cost
-        little, it may have in any case.
+        want of components, and fewer have been tried: it is asked nothing more. Else it may have
+        more of them before this is decided.
         """
         settings, drawn = self.variational, self.choice
         assert settings is not None

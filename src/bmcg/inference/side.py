@@ -14,7 +14,7 @@ from ..backends import Backend, SparseRows
 from ..graphs.precision import GraphStack
 from ..likelihoods import Gaussian, Likelihood, Weighting
 from ..linalg.engines import VarianceEngine
-from ..linalg.prior import FeatureMap, SidePrior, with_features
+from ..linalg.prior import Explained, FeatureMap, SidePrior, with_features
 from ..observations import Observations
 
 Array = NDArray[np.float64]
@@ -111,6 +111,8 @@ class Side:
     integrate : bool
         Whether the features' weights are integrated out where they are few; a `joint` posterior
         keeps their correlation with the factors and has them as nodes, which is far cheaper.
+    explained : Explained or None
+        What the features are to the graphs, whatever the strengths; made anew at each without it.
     order : callable or None
         Gives the place of each entry in row order, shape (n_observed,), where that is asked for;
         None for the rows, whose order that is.
@@ -123,6 +125,7 @@ class Side:
     features: FeatureMap | None = None
     strengths: Strengths = field(default_factory=lambda: Strengths(np.ones(1), 1.0, 1.0))
     integrate: bool = True
+    explained: Explained | None = None
     order: Callable[[], NDArray[Any]] | None = None
 
     @property
@@ -146,7 +149,12 @@ class Side:
         graph = self.engine.prepare(self.stack.precision(strengths.graphs, strengths.ridge))
         prior: SidePrior = graph
         if self.features is not None:
-            prior = with_features(graph, self.features, strengths.beta, self.integrate)
+            own, near, parts = None, None, self.explained
+            if parts is not None:
+                own = np.append(strengths.graphs, strengths.ridge) @ parts.diagonals
+                near = parts.basis
+            given = self.features, strengths.beta, self.integrate
+            prior = with_features(graph, *given, own, near)
         return replace(self, prior=prior, strengths=strengths)
 
     def seen(self, weighting: Weighting) -> tuple[SparseRows, Array | None]:

@@ -3,15 +3,73 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
+from ..backends import Backend, SparseRows
 from ..likelihoods import Likelihood
+from ..linalg.engines import Analyses, choose_engine
+from ..linalg.prior import explained_by, feature_map
+from ..observations import Observations
 from .families import Family, posterior_of
+from .fit import Settings, SideInput
 from .local import Ground, first_local
 from .room import check_room
 from .side import Side
 from .state import Factors, Gamma, State
+
+
+def make_side(
+    observations: Observations,
+    which: int,
+    given: SideInput,
+    settings: Settings,
+    backend: Backend,
+    analyses: Analyses,
+    offset: float = 0.0,
+    scale: float = 1.0,
+) -> Side:
+    """Rows (0) or columns (1) as a fit starts with them."""
+    view = (observations.by_row, observations.by_col)[which]
+    entries = SparseRows(
+        view.indptr,
+        view.indices,
+        backend.scaled(view.values, offset, scale),
+        backend,
+        storage=np.float32 if settings.single else np.float64,
+    )
+    strengths = given.first_strengths(settings.learn)
+    precision = given.stack.precision(strengths.graphs, strengths.ridge)
+    # Draws have no use for variances: of a graph they ask what `row` does, the prior's own.
+    bare = settings.draws > 0 and given.features is None
+    engine = choose_engine(
+        settings.engine,
+        precision,
+        "row" if bare else settings.family,
+        min(settings.rank, settings.first_rank) + bool(settings.bias),
+        backend,
+        settings.seed * 2 + which,
+        features=0 if given.features is None else max(given.features.nnz, 1),
+        learn=settings.learn,
+        analyses=analyses,
+    )
+    graph = engine.prepare(precision)
+    side = Side(
+        entries,
+        graph,
+        engine,
+        given.stack,
+        None if given.features is None else feature_map(given.features, backend),
+        strengths,
+        not posterior_of(settings.family).ties_rows,
+        order=cache(lambda: backend.array(observations.col_order)) if which else None,
+    )
+    if side.features is None:
+        return side
+    if not side.integrate:
+        side = replace(side, explained=explained_by(graph, side.features, given.stack))
+    return side.at(strengths)
 
 
 def initial_state(

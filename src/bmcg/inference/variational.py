@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..backends import Backend, SparseRows, host
-from ..linalg.engines import Analyses, choose_engine
-from ..linalg.prior import SidePrior, feature_map
+from ..backends import Backend, host
+from ..linalg.engines import Analyses
+from ..linalg.prior import SidePrior
 from ..observations import Observations
 from .acceleration import REST, onward
 from .elbo import elbo
@@ -24,7 +23,7 @@ from .pruning import drop, surplus
 from .room import check_room
 from .side import Side
 from .snapshot import Snapshot
-from .start import grow, initial_state, with_local, with_noise
+from .start import grow, initial_state, make_side, with_local, with_noise
 from .state import State, moved, side_lam, with_nodes
 from .strengths import learn_strengths
 from .updates import FactorUpdate, sweep
@@ -44,8 +43,9 @@ FALL = 1e-9
 # Strengths are learned in the first sweeps, later in one of several: a step can cost more than one.
 LEARN_ALWAYS = 12
 LEARN_EVERY = 4
-# Of an estimated bound, which goes up and down by itself, means over so many sweeps are compared.
-WINDOW = 8
+# Of an estimated bound, which goes up and down by itself, means over so many sweeps are compared;
+# over twice as many where there is no momentum.
+WINDOW = 4
 
 
 def run(
@@ -102,53 +102,6 @@ def run(
         check_room((sides[0], sides[1]), settings.family, rank + bool(settings.bias))
         nodes = [side.prior.n_nodes for side in sides]
         return loop.run(None if start is None else with_nodes(start.state, *nodes), resume)
-
-
-def make_side(
-    observations: Observations,
-    which: int,
-    given: SideInput,
-    settings: Settings,
-    backend: Backend,
-    analyses: Analyses,
-    offset: float = 0.0,
-    scale: float = 1.0,
-) -> Side:
-    """Rows (0) or columns (1) as a fit starts with them."""
-    view = (observations.by_row, observations.by_col)[which]
-    entries = SparseRows(
-        view.indptr,
-        view.indices,
-        backend.scaled(view.values, offset, scale),
-        backend,
-        storage=np.float32 if settings.single else np.float64,
-    )
-    strengths = given.first_strengths(settings.learn)
-    precision = given.stack.precision(strengths.graphs, strengths.ridge)
-    # Draws have no use for variances: of a graph they ask what `row` does, the prior's own.
-    bare = settings.draws > 0 and given.features is None
-    engine = choose_engine(
-        settings.engine,
-        precision,
-        "row" if bare else settings.family,
-        min(settings.rank, settings.first_rank) + bool(settings.bias),
-        backend,
-        settings.seed * 2 + which,
-        features=0 if given.features is None else max(given.features.nnz, 1),
-        learn=settings.learn,
-        analyses=analyses,
-    )
-    side = Side(
-        entries,
-        engine.prepare(precision),
-        engine,
-        given.stack,
-        None if given.features is None else feature_map(given.features, backend),
-        strengths,
-        not posterior_of(settings.family).ties_rows,
-        cache(lambda: backend.array(observations.col_order)) if which else None,
-    )
-    return side if given.features is None else side.at(strengths)
 
 
 class _Loop:
@@ -294,8 +247,8 @@ class _Loop:
             self.changed = prior.likelihood.cautious(noise) is None
             before = replace(before, own=noise.own)
             new, U, V, bound = self._swept(before, waits)
-        # The direction of a bound that goes up and down by itself says little.
-        self.momentum, self.share = REST if self.is_estimated else later, momentum.share
+        # A field of cells hands over slowly, and its bound goes up and down by itself.
+        self.momentum, self.share = REST if self._has_drawn_field else later, momentum.share
         self._hold(before, new, U, V)
         return new, U, V, bound
 
@@ -334,19 +287,25 @@ class _Loop:
             return False
         if not self.is_estimated:
             return gain <= self._target() and (not self.settings.learn or self._was_still())
-        if len(self.ranks) < 2 * WINDOW or len(set(self.ranks[-2 * WINDOW :])) > 1:
+        window = 2 * WINDOW if self._has_drawn_field else WINDOW
+        if len(self.ranks) < 2 * window or len(set(self.ranks[-2 * window :])) > 1:
             return False
-        late, early = self.trace[-WINDOW:], self.trace[-2 * WINDOW : -WINDOW]
-        return float(np.mean(late) - np.mean(early)) <= WINDOW * self._target()
+        late, early = self.trace[-window:], self.trace[-2 * window : -window]
+        return float(np.mean(late) - np.mean(early)) <= window * self._target()
 
     @property
     def is_estimated(self) -> bool:
         """Whether the bound has log-determinants from draws, not only those of the prior."""
-        local = None if self.swept is None else self.swept.local
-        if local is not None and local.is_estimated:
+        if self._has_drawn_field:
             return True
         engines = {side.engine.name for side in (self.rows, self.cols)}
         return self.posterior.uses_engine and "monte_carlo" in engines
+
+    @property
+    def _has_drawn_field(self) -> bool:
+        """Whether there is a local term whose log-determinant comes from draws."""
+        local = None if self.swept is None else self.swept.local
+        return local is not None and local.is_estimated
 
     def _was_still(self) -> bool:
         """Whether the sweep before the last gained too little as well, so strengths were asked."""

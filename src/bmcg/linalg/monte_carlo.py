@@ -10,6 +10,7 @@ of Q and a fit converges as it would with exact variances.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backends import Backend, host
+from ..backends.base import Normals
 from ..graphs.precision import Precision
 from .cg import Operator, Solution, conjugate_gradient
 from .lanczos import LANCZOS_STEPS, lanczos_log
@@ -28,6 +30,8 @@ Array = NDArray[np.float64]
 
 # Entries of one batch of right-hand sides: bounds the memory of the solves.
 BATCH = 4_000_000
+# Numbers of the noise of draws that are kept from one solve for the next, 64 MB.
+MOST_RECALLED = 8_000_000
 # Most steps of a draw's solve.
 MAX_STEPS = 1000
 # Engines that solve no better than this do so in single precision: half the memory to pass over.
@@ -42,6 +46,42 @@ class Estimate:
 
     value: Array
     error: Array
+
+
+class Recalled:
+    """Normal numbers that are the same from every beginning: kept where they are not too many.
+
+    Parameters
+    ----------
+    begin : callable
+        Gives the stream from its beginning.
+    most : int
+        Numbers that are kept at most.
+    """
+
+    def __init__(self, begin: Callable[[], Normals], most: int = MOST_RECALLED) -> None:
+        self._begin, self._most, self._rng = begin, most, begin()
+        self._known: list[Array] = []
+        self._at = self._size = 0
+
+    def again(self) -> Recalled:
+        """This, from its beginning."""
+        self._at = 0
+        if self._size > self._most:
+            self._rng = self._begin()
+        return self
+
+    def standard_normal(self, shape: Any) -> Array:
+        """Standard normal numbers, which nobody may write to."""
+        if self._at < len(self._known):
+            found = self._known[self._at]
+        else:
+            found = self._rng.standard_normal(shape)
+            self._size += found.size
+            # All or none: what is left out is made anew, with all that came before it.
+            self._known = [*self._known, found] if self._size <= self._most else []
+        self._at += 1
+        return found
 
 
 class MonteCarloEngine:
@@ -75,6 +115,7 @@ class MonteCarloEngine:
         self.backend, self.seed, self.n_samples, self.tol = backend, seed, n_samples, tol
         self.n_probes = n_probes or max(2, n_samples // 2)
         self.exact = exact
+        self._heard: tuple[tuple[int, ...], Recalled] | None = None
 
     def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with log|L|: from its own factor where there is one, else estimated."""
@@ -201,7 +242,7 @@ class MonteCarloEngine:
     def _solve_blocks(self, system: MeanSystem, start: Array | None = None) -> Solution:
         """Those draws with how their solve ended; earlier draws are a warm start."""
         prior, n, k, count = system.prior, len(system.blocks), len(system.lam), self.n_samples
-        rng = self.backend.random([self.seed, 1])
+        rng = self._recalled((k, count))
         own = rng.standard_normal((n, k, count))
         shape = (prior.n_nodes, k, count)
         root = self.backend.cholesky_blocks(system.data_blocks)
@@ -219,6 +260,12 @@ class MonteCarloEngine:
             residual_tol=self.tol,
             max_steps=MAX_STEPS,
         )
+
+    def _recalled(self, shape: tuple[int, ...]) -> Recalled:
+        """The noise of draws, from its beginning: what solves of this shape had before."""
+        if self._heard is None or self._heard[0] != shape:
+            self._heard = shape, Recalled(lambda: self.backend.random([self.seed, 1]))
+        return self._heard[1].again()
 
     def _kept(self, rhs: Array) -> Array:
         return rhs.astype(np.float32) if self.tol >= SINGLE_TOL else rhs

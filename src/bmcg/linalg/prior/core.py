@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 DIRECTIONS = 48
 MAX_BASIS = 4_000_000
 POWER_STEPS = 2
+# Enough from directions that were the stiffest at other strengths.
+STEPS_FROM_NEAR = 1
 # Right-hand sides of one thin product: fixed, so that threads do not change a rounding.
 COLUMNS = 64
 
@@ -82,7 +84,11 @@ class FeatureCore:
 
 
 def feature_core(
-    explained: Callable[[Array], Array], diagonal: Array, beta: float, backend: Backend
+    explained: Callable[[Array], Array],
+    diagonal: Array,
+    beta: float,
+    backend: Backend,
+    near: Array | None = None,
 ) -> FeatureCore:
     """The core of A = Fᵀ L F + β I.
 
@@ -94,9 +100,11 @@ def feature_core(
         diag A.
     beta : float
     backend : Backend
+    near : ndarray of shape (p, r), optional
+        The stiffest directions at other strengths, to begin from.
     """
     p = len(diagonal)
-    V, h = _stiffest(explained, p, min(DIRECTIONS, p // 4, MAX_BASIS // p))
+    V, h = _stiffest(explained, p, near)
     # Where V is not quite invariant the rest may seem negative; A is at least β everywhere.
     own = np.maximum(diagonal - np.einsum("pr,pr,r->p", V, V, h), beta)
     inner = np.diag(1.0 / h) + V.T @ (V / own[:, None])
@@ -107,13 +115,31 @@ def feature_core(
     return FeatureCore(on(own), on(V), on(h), on(inverse), float(log_det), backend)
 
 
-def _stiffest(explained: Callable[[Array], Array], p: int, count: int) -> tuple[Array, Array]:
-    """About the largest eigenvalues of Fᵀ L F (r,) and their vectors (p, r)."""
+def stiff_directions(explained: Callable[[Array], Array], p: int) -> Array:
+    """About the stiffest directions of Fᵀ L F, orthonormal, shape (p, r)."""
+    count = min(DIRECTIONS, p // 4, MAX_BASIS // max(p, 1))
     if count < 1:
-        return np.empty((p, 0)), np.empty(0)
+        return np.empty((p, 0))
     V = np.linalg.qr(np.random.default_rng(0).standard_normal((p, count)))[0]
-    for _ in range(POWER_STEPS):
+    return _powered(explained, V, POWER_STEPS)
+
+
+def _powered(explained: Callable[[Array], Array], V: Array, steps: int) -> Array:
+    for _ in range(steps):
         V = np.linalg.qr(host(explained(V)))[0]
+    return V
+
+
+def _stiffest(
+    explained: Callable[[Array], Array], p: int, near: Array | None = None
+) -> tuple[Array, Array]:
+    """About the largest eigenvalues of Fᵀ L F (r,) and their vectors (p, r)."""
+    if near is None:
+        V = stiff_directions(explained, p)
+    else:
+        V = _powered(explained, near, STEPS_FROM_NEAR) if near.size else near
+    if not V.size:
+        return np.empty((p, 0)), np.empty(0)
     H = V.T @ host(explained(V))
     h, Q = np.linalg.eigh((H + H.T) / 2)
     kept = h > 1e-8 * max(h[-1], np.finfo(float).tiny)

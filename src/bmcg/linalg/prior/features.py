@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...backends import Backend, SparseRows
-from ...backends.base import Random
+from ...backends.base import Normals
 from ...graphs.precision import Precision
 from .graph import GraphPrior
 
@@ -99,7 +99,7 @@ class FeaturePrior:
         """Standard error of the log-determinant."""
         return self.graph.log_det_error
 
-    def _joint_noise(self, rng: Random, count: int) -> tuple[Array, Array]:
+    def _joint_noise(self, rng: Normals, count: int) -> tuple[Array, Array]:
         """Draws with the precision of (U, B) as their covariance, (n, count) and (p, count)."""
         own = self.graph.noise(rng, count)
         extra = np.sqrt(self.beta) * rng.standard_normal((self.features.p, count))

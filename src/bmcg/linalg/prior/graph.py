@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backends import Backend, SparseRows
-from ...backends.base import Random
+from ...backends.base import Normals
 from ...graphs.precision import Precision
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ class GraphPrior:
         assert self.coupling is not None
         return self.backend.weighted_sums(self.coupling, X)
 
-    def noise(self, rng: Random, count: int) -> Array:
+    def noise(self, rng: Normals, count: int) -> Array:
         """Draws of N(0, K), shape (n_nodes, count)."""
         L = self.precision
         ridge = rng.standard_normal((L.n, count))

@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...backends.base import Random, host
+from ...backends.base import Normals, host
 from .features import FeatureMap, FeaturePrior
 from .graph import GraphPrior
 
@@ -66,7 +66,7 @@ class IntegratedPrior(FeaturePrior):
         out -= self.rows_diagonal[:, None].astype(X.dtype) * X
         return out
 
-    def noise(self, rng: Random, count: int) -> Array:
+    def noise(self, rng: Normals, count: int) -> Array:
         """Draws of N(0, K), shape (n, count)."""
         own, extra = self._joint_noise(rng, count)
         # The Schur complement's noise: what the features' own noise leaves unexplained.

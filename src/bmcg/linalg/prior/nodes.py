@@ -8,6 +8,7 @@ once: exact for a posterior that keeps their correlation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...backends.base import Random
-from .core import FeatureCore, feature_core
+from ...backends.base import Normals
+from ...graphs.precision import GraphStack
+from .core import FeatureCore, feature_core, stiff_directions
 from .features import FeatureMap, FeaturePrior
 from .graph import GraphPrior
 
@@ -77,7 +79,7 @@ class NodesPrior(FeaturePrior):
         out -= diagonal[:, None].astype(X.dtype) * X
         return out
 
-    def noise(self, rng: Random, count: int) -> Array:
+    def noise(self, rng: Normals, count: int) -> Array:
         """Draws of N(0, K), shape (n + p, count)."""
         return np.concatenate(self._joint_noise(rng, count))
 
@@ -86,15 +88,66 @@ class NodesPrior(FeaturePrior):
         return X[self.graph.n_nodes :]
 
 
+@dataclass(frozen=True)
+class Explained:
+    """What features are to each part of a side's precision: Fᵀ L F is linear in the strengths.
+
+    Attributes
+    ----------
+    diagonals : ndarray of shape (n_graphs + 1, p)
+        diag Fᵀ L_g F of each graph, and diag Fᵀ F.
+    basis : ndarray of shape (p, r)
+        Its stiffest directions at the strengths that a fit starts from: near those at others.
+    """
+
+    diagonals: Array
+    basis: Array
+
+
+def explained_by(graph: GraphPrior, features: FeatureMap, stack: GraphStack) -> Explained:
+    """Once for all strengths of a side."""
+    units = np.eye(len(stack.weights))
+    parts = [stack.precision(unit, 0.0).to_csr() for unit in units]
+    diagonals = [_diagonal(features, sp.csr_array(part @ features.matrix)) for part in parts]
+    diagonals.append(_diagonal(features, features.matrix))
+    basis = stiff_directions(_product(graph, features), features.p)
+    return Explained(np.array(diagonals), basis)
+
+
 def nodes_prior(
-    graph: GraphPrior, features: FeatureMap, beta: float, LF: sp.csr_array
+    graph: GraphPrior,
+    features: FeatureMap,
+    beta: float,
+    own: Array | None = None,
+    near: Array | None = None,
 ) -> NodesPrior:
-    """The prior at one strength; LF is L F."""
-    diagonal = np.asarray((features.matrix * LF).sum(axis=0)).ravel() + beta
+    """The prior at one strength.
 
-    def explained(X: Array) -> Array:
-        return features.backward(graph.product(features.forward(X)))
-
-    core = feature_core(explained, diagonal, beta, graph.backend)
+    Parameters
+    ----------
+    graph : GraphPrior
+        L.
+    features : FeatureMap
+        F.
+    beta : float
+    own : ndarray of shape (p,), optional
+        diag Fᵀ L F, where it is known.
+    near : ndarray of shape (p, r), optional
+        The stiffest directions of Fᵀ L F at other strengths.
+    """
+    if own is None:
+        LF = sp.csr_array(graph.precision.to_csr() @ features.matrix)
+        own = _diagonal(features, LF)
+    core = feature_core(_product(graph, features), own + beta, beta, graph.backend, near)
     log_det = graph.log_det + features.p * float(np.log(beta))
-    return NodesPrior(graph, features, beta, diagonal, core, log_det)
+    return NodesPrior(graph, features, beta, own + beta, core, log_det)
+
+
+def _diagonal(features: FeatureMap, LF: sp.csr_array) -> Array:
+    found: Array = np.asarray((features.matrix * LF).sum(axis=0)).ravel()
+    return found
+
+
+def _product(graph: GraphPrior, features: FeatureMap) -> Callable[[Array], Array]:
+    """X (p, w) to Fᵀ L F X."""
+    return lambda X: features.backward(graph.product(features.forward(X)))
