@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from bmcg import Observations
 from bmcg.backends import Backend, NumbaBackend, SparseRows
-from bmcg.backends.numba import draws, plain, tables, threads
+from bmcg.backends.numba import draws, narrow, plain, tables, threads
 from bmcg.backends.numba.fewer import fewer
 from bmcg.backends.packed import outer_packed, pack, packed_diagonal, unpack
 from bmcg.graphs import chain_graph
@@ -165,7 +165,33 @@ def test_long_rows_are_drawn_as_the_reference_draws_them(biased, weighted):
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
 
 
-def test_a_row_whose_block_is_not_positive_is_nan():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_narrow_tables_are_drawn_side_by_side(weighted, monkeypatch):
+    """More than one group of them, with a row that is empty and entries that stand twice."""
+    monkeypatch.setattr(draws, "SMALL", -1)
+    monkeypatch.setattr(narrow, "LANES", 16)
+    rng = np.random.default_rng(6)
+    m, n, k = 50, 9, 5
+    i, j = rng.integers(1, m, size=300), rng.integers(n, size=300)
+    order = np.argsort(i, kind="stable")
+    indptr = np.searchsorted(i[order], np.arange(m + 1)).astype(np.int64)
+    V, z, own, lam = rng.normal(size=(n, k)), rng.normal(size=(m, k)), rng.random(m), rng.random(k)
+    x, weights = rng.normal(size=300), rng.gamma(1.0, size=300) if weighted else None
+    found = []
+    for backend in (NumbaBackend(1), Backend()):
+        on = SparseRows(indptr, j[order].astype(np.int32), x, backend)
+        assert narrow.is_narrow(on, V)
+        for values in (x, x[::-1].copy()):
+            # Other values may share what is remembered of the cells.
+            again = replace(on, values=values)
+            found.append(backend.draw_untied(again, V, True, 0.7, own + 0.1, lam, z, weights))
+    for ours, theirs in zip(found[:2], found[2:], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("small", [draws.SMALL, -1])
+def test_a_row_whose_block_is_not_positive_is_nan(small, monkeypatch):
+    monkeypatch.setattr(draws, "SMALL", small)
     on = rows_on(NumbaBackend(1), m=4, n=30, density=0.5)
     own = np.array([1.0, -50.0, 1.0, np.nan])
     F, z = np.random.default_rng(0).normal(size=(30, 2)), np.zeros((4, 2))

@@ -127,8 +127,12 @@ def match_of(
     rows, at = sides[0].entries, ends(sides, point)
     if likelihood.is_plain:
         return Match(rows, np.nan if seen is None else squared_error(sides, point, seen))
-    y = rows.backend.entry_products(rows, *at)
-    return Match(rows, moments=lambda: (y, np.zeros_like(y)))
+
+    def moments() -> tuple[Array, Array]:
+        y = rows.backend.entry_products(rows, *at)
+        return y, np.zeros_like(y)
+
+    return Match(rows, moments=moments)
 
 
 def squared_error(sides: Sides, point: Point, seen: Weighting) -> float:

@@ -83,11 +83,14 @@ class Match:
         Σ ⟨(x_ij − y_ij)²⟩; NaN unless the likelihood is plain.
     moments : callable
         Gives mean and variance of the entries, (n_observed,) each; of a draw, itself and zero.
+    memo : dict
+        What a likelihood has made of these, to be asked for again.
     """
 
     entries: SparseRows
     squared_error: float = np.nan
     moments: Callable[[], tuple[Array, Array]] = field(default=lambda: (_none(), _none()))
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def _found(self) -> tuple[Array, Array]:

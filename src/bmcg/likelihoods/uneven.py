@@ -154,9 +154,16 @@ class Uneven(Gaussian):
 
     def _sums(self, match: Match, n: int) -> tuple[Array, Array]:
         """Entries of each of n rows, or columns, and their expected squares."""
-        at = self._at(match.entries)
-        counts = np.bincount(at, minlength=n).astype(np.float64)
-        return counts, np.bincount(at, match.squares, n) + FINEST**2 * counts
+        if self.side in match.memo:
+            found: tuple[Array, Array] = match.memo[self.side]
+            return found
+        at, known = self._at(match.entries), match.entries.memo
+        key = "counts", self.side, n
+        if key not in known:
+            known[key] = np.bincount(at, minlength=n).astype(np.float64)
+        counts = known[key]
+        match.memo[self.side] = counts, np.bincount(at, match.squares, n) + FINEST**2 * counts
+        return self._sums(match, n)
 
 
 def _each(noise: Noise) -> Gamma:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
 from ..packed import pack, packed_rank
-from . import blocks, draws, grams, lanes, local, moments, sums, tables, vectors
+from . import blocks, draws, grams, lanes, local, moments, narrow, sums, tables, vectors
 from .fewer import fewer
 from .plain import plain_if_small
 from .threads import Workers, chunk_bounds, even_bounds
@@ -190,6 +190,9 @@ class NumbaBackend(Backend):
     ) -> Array:
         k = V.shape[1]
         # Blocks of many rows are factored several at once, which this kernel does not.
+        if rows.n * k * (k + 1) // 2 > draws.SMALL and narrow.is_narrow(rows, V):
+            bounds = even_bounds(-(-rows.n // narrow.LANES), narrow.LANES * k * k * (k + len(V)))
+            return narrow.draw(self.over_rows, rows, V, biased, tau, own, lam, z, weights, bounds)
         if rows.n * k * (k + 1) // 2 > draws.SMALL:
             return super().draw_untied(rows, V, biased, tau, own, lam, z, weights)
         given = rows.indptr, rows.indices, rows.values, weights, V, biased, tau, own, lam, z

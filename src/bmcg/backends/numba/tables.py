@@ -63,6 +63,8 @@ def gram_and_sums(over: OverRows, rows: SparseRows, F: Array, weights: Weights) 
 
 def entry_products(over: OverRows, rows: SparseRows, U: Array, V: Array) -> Array:
     """u_i·v_j at every entry, in the rows' order, shape (n_entries,)."""
+    if rows.n * len(V) <= SLAB and U.dtype == V.dtype == np.float64:
+        return (U @ V.T).ravel().take(_cells(rows, len(V)))
     out = np.empty(len(rows.indices))
 
     def chunk(a: int, b: int) -> None:
@@ -72,6 +74,15 @@ def entry_products(over: OverRows, rows: SparseRows, U: Array, V: Array) -> Arra
 
     over(chunk, _bounds(rows.n, len(V)))
     return out
+
+
+def _cells(rows: SparseRows, n_other: int) -> NDArray[np.intp]:
+    """The place of each entry in a full matrix of few cells, kept."""
+    key = "cells", n_other
+    if key not in rows.memo:
+        rows.memo[key] = rows.owners * n_other + rows.indices
+    cells: NDArray[np.intp] = rows.memo[key]
+    return cells
 
 
 def _slabs(
