@@ -152,14 +152,15 @@ def _is_float_array(x):
 
 
 @pytest.mark.parametrize("biased", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_long_rows_are_drawn_as_the_reference_draws_them(biased, weighted):
+@pytest.mark.parametrize(("weighted", "density"), [(False, 0.6), (True, 0.6), (False, 0.85)])
+def test_long_rows_are_drawn_as_the_reference_draws_them(biased, weighted, density):
     rng = np.random.default_rng(3)
     m, n, k = 5, 300, 6
     V, z, own, lam = rng.normal(size=(n, k)), rng.normal(size=(m, k)), rng.random(m), rng.random(k)
     found = []
     for backend in (NumbaBackend(1), Backend()):
-        on = rows_on(backend, m=m, n=n, density=0.6)
+        on = rows_on(backend, m=m, n=n, density=density)
+        assert (fewer(on, n) is not None) == (density > 0.8)
         weights = np.random.default_rng(4).gamma(1.0, size=len(on.values)) if weighted else None
         found.append(backend.draw_untied(on, V, biased, 0.7, own, lam, z, weights))
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)

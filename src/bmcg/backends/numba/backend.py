@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..base import Array, Backend, Floats, Pair, SparseRows, T, Weights
 from ..packed import pack, packed_rank
 from . import blocks, draws, grams, lanes, local, moments, narrow, sums, tables, vectors
-from .fewer import fewer
+from .fewer import Fewer, fewer
 from .plain import plain_if_small
 from .threads import Workers, chunk_bounds, even_bounds
 
@@ -195,8 +195,21 @@ class NumbaBackend(Backend):
             return narrow.draw(self.over_rows, rows, V, biased, tau, own, lam, z, weights, bounds)
         if rows.n * k * (k + 1) // 2 > draws.SMALL:
             return super().draw_untied(rows, V, biased, tau, own, lam, z, weights)
-        given = rows.indptr, rows.indices, rows.values, weights, V, biased, tau, own, lam, z
-        return self._over(rows, k * k, draws.draw_untied, given, np.empty(z.shape))
+        less = None if weights is not None else fewer(rows, len(V))
+        rest: tuple[Any, ...] = (None,) * 3
+        if less is not None:
+            rest = self._besides(rows, less, V, biased)
+        at = rows if less is None else less.rows
+        given = at.indptr, at.indices, at.values, weights, V, biased, tau, own, lam, z, *rest
+        return self._over(at, k * k, draws.draw_untied, given, np.empty(z.shape))
+
+    def _besides(self, rows: SparseRows, less: Fewer, V: Array, biased: bool) -> tuple[Any, ...]:
+        """What `draws.draw_untied` needs besides the entries that rows lack."""
+        F, c = V, np.zeros(len(V))
+        if biased:
+            F, c = V.copy(), V[:, -1]
+            F[:, -1] = 1.0
+        return less.missing, np.vstack((F.T @ F, -c @ F)), self.weighted_sums(rows, F)
 
     @plain_if_small
     def second_moments(self, F: Array, C: Array, storage: Any = np.float64) -> Floats:

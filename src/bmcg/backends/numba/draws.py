@@ -18,10 +18,29 @@ SMALL = 1 << 15
 
 
 @fast
-def draw_untied(indptr, indices, values, weights, V, biased, tau, own, lam, z, out, start, stop):
+def draw_untied(
+    indptr,
+    indices,
+    values,
+    weights,
+    V,
+    biased,
+    tau,
+    own,
+    lam,
+    z,
+    lacks,
+    whole,
+    sums,
+    out,
+    start,
+    stop,
+):
     """x_i = P_i⁻¹ τh_i + L_i⁻ᵀ z_i with P_i = τG_i + own_i Λ = L_i L_iᵀ, NaN where that fails.
 
     G_i = Σ w f fᵀ and h_i = Σ w (x − c) f of f = (v, 1), V having (v, c); or f = v, without c.
+    Rows may be of what is missing (lacks_i), and then `whole` holds the sums over all columns, G
+    with −Σ c f below it; their values are zero, and `sums` has Σ x f of the entries.
     """
     k = V.shape[1]
     lines = (k + 4) // 4 * 4
@@ -45,6 +64,12 @@ def draw_untied(indptr, indices, values, weights, V, biased, tau, own, lam, z, o
                 for s in range(0, r + 2, 4):
                     tile(T, S, r, s, count)
             first += count
+        if lacks is not None:
+            for r in range(k + 1):
+                for s in range(min(r + 1, k)):
+                    S[r, s] = whole[r, s] - S[r, s] if lacks[i] else S[r, s]
+            for r in range(k):
+                S[k, r] += sums[i, r]
         for r in range(k):
             h[r] = tau * S[k, r]
             for s in range(r + 1):
