@@ -91,7 +91,7 @@ def test_zeros_and_ones_may_have_many_components_of_one_precision(answer):
 
     choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
     assert (choice.settings.rank, choice.settings.prior.pooled) == (64, True)
-    assert precisions(verdicts) == [("64 components of one precision", True)]
+    assert precisions(verdicts) == [("32 components of one precision", True)]
     # What is taken up again from a checkpoint is the same.
     again = Choice.from_plain(choice.to_plain(), Settings(rank=64, draws=10))
     assert again.settings.prior.pooled
@@ -103,7 +103,7 @@ def test_one_precision_has_to_show_and_is_no_question_where_fewer_components_do(
 
     choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
     assert (choice.settings.rank, choice.settings.prior.pooled) == (16, False)
-    assert precisions(verdicts) == [("64 components of one precision", False)]
+    assert precisions(verdicts) == [("32 components of one precision", False)]
 
     def few(graphs, rank, pooled):
         return 1.0 + 0.01 * max(rank, 4) - pooled

@@ -33,9 +33,6 @@ HEAVY_SHARE = 0.5
 # Sizes of noise that are tried, one after the other.
 MOST_NOISES = 3
 
-# Components of one precision are tried as so many times those that stand: they are for many.
-TIMES_POOLED = 4
-
 SIDES = ("rows", "columns")
 # Noise that may not be one for all. Columns come first: what a table measures has a noise each.
 WHOSE = (("column", Uneven(side="cols")), ("row", Uneven(side="rows")))
@@ -72,6 +69,8 @@ class Questions:
         self.verdicts = list[Verdict]()
         self.rival: tuple[Choice, Verdict] | None = None
         self.grows = True
+        # Components that stood before they were asked to have one precision.
+        self.unpooled = 0
         # The model whose noise was asked about.
         self.noise_of: tuple[object, ...] | None = None
         rank = min(settings.rank, FIRST_RANK) if "components" in asked else settings.rank
@@ -109,6 +108,7 @@ class Questions:
             ("components", self._ask_many_with_all, has_graphs and "graphs" in self.asked),
             ("features", self._ask_features, any(side.features is not None for side in sides)),
             ("biases", self._ask_biases, self.settings.bias is None),
+            ("components", self._ask_many_pooled, self.judge.two_valued),
             ("posterior", self._ask_posterior, variational is not None),
             ("components", self._ask_more, True),
             ("noise", self._ask_noise, self._is_plain),
@@ -240,10 +240,8 @@ class Questions:
         """Twice as many components while that shows; fewer again where ties have changed."""
         if not self.grows:
             return
-        first, most = self.choice.settings.rank, self.settings.rank
-        if self.judge.two_valued and first >= self.first:
-            self._ask_pooled(min(TIMES_POOLED * first, most), MORE)
-        rank = self.choice.settings.rank
+        rank, most = self.choice.settings.rank, self.settings.rank
+        first = self.unpooled or rank
         while rank < most:
             rank = min(2 * rank or 1, most)
             if not self._components(rank, DEAR):
@@ -258,6 +256,17 @@ class Questions:
                 self._ask_fewer()
             if self.choice.settings.rank != first:
                 self._ask_graphs_again()
+
+    def _ask_many_pooled(self) -> None:
+        """Whether many of one precision do better, where no fewer than were tried do as well.
+
+        A few with one precision each say too little of zeros and ones to be compared with another
+        posterior: this comes before that.
+        """
+        rank = self.choice.settings.rank
+        if rank >= self.first:
+            self._ask_pooled(min(2 * rank, self.settings.rank), MORE)
+            self.unpooled = rank
 
     def _ask_pooled(self, rank: int, rule: int) -> None:
         """Whether components do with one precision, where entries speak for as many as there are.
