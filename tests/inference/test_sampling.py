@@ -277,3 +277,30 @@ def test_noise_of_the_data_has_the_covariance_of_its_blocks(cost, weighted, monk
     size = np.sqrt(np.einsum("irr,itt->irt", want, want)) + 1e-12
     assert np.abs(found - want).max() < 0.12 * size.max()
     assert (np.abs(found - want) / size).mean() < 0.03
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("few", [sampling.FEW_CELLS, -1])
+def test_weights_of_lines_are_those_of_their_entries(graph, biased, few, monkeypatch):
+    """Whether rows, columns or both have a weight: the same draw as with one at each entry."""
+    monkeypatch.setattr(sampling, "FEW_CELLS", few)
+    rng = np.random.default_rng(8)
+    M, mask = rng.normal(size=(14, 11)), rng.random((14, 11)) < 0.8
+    rows, cols = make_sides(M, mask, graph)
+    order = np.argsort(np.nonzero(mask)[1], kind="stable")
+    sides = rows, replace(cols, order=lambda: order)
+    point = prior_point(sides, rng, 3, biased)
+    each = rng.gamma(2.0, size=14), rng.gamma(2.0, size=11)
+    i, j = np.nonzero(mask)
+    for lines in ((each[0], None), (None, each[1]), each):
+        ones = [
+            np.ones(n) if line is None else line for line, n in zip(lines, M.shape, strict=True)
+        ]
+        plain = Weighting(1.3, ones[0][i] * ones[1][j])
+        for which in (0, 1):
+            found = [
+                sampling.draw_factors(sides, which, point, seen, np.random.default_rng(3), 1e-12).x
+                for seen in (plain, plain._replace(lines=lines))
+            ]
+            np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-9)

@@ -36,6 +36,8 @@ NORMAL = 20
 # A priori the logarithms of strengths are N(0, SPAN²): known to within their units, no more.
 SPAN = 5.0
 SMALLEST = 1e-10
+# Cells up to which weights of single entries cost no more than those of their lines.
+FEW_CELLS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -199,11 +201,42 @@ def _draw_untied(
     if seen.zeros:
         return side.backend.draw_posterior(*_sums(side, other, biased, seen), tau, own, lam, z)
     entries, weights = side.seen(seen)
+    mine, others = _lines(side, seen)
+    if mine is not None and others is None:
+        # With P_i = w_i P'_i the draw is that of P'_i, whose sums have no weights, from z_i/√w_i.
+        own, z, weights = own / mine, z / np.sqrt(mine)[:, None], None
+    elif others is not None and side.entries.n * len(other) > FEW_CELLS:
+        return side.backend.draw_posterior(*_sums(side, other, biased, seen), tau, own, lam, z)
     return side.backend.draw_untied(entries, contiguous(other), biased, tau, own, lam, z, weights)
+
+
+def _lines(side: Side, seen: Weighting) -> tuple[Array | None, Array | None]:
+    """Weights of a side's own lines, and of those that they meet."""
+    rows, cols = seen.lines
+    return (rows, cols) if side.order is None else (cols, rows)
+
+
+def _line_sums(side: Side, other: Array, biased: bool, seen: Weighting) -> tuple[Array, Array]:
+    """`_sums` under weights of lines: their roots go to the factors, and no entry has a weight."""
+    (mine, others), (entries, _) = _lines(side, seen), side.seen(seen)
+    partner = partner_rows(other, biased)
+    if others is not None:
+        root = np.sqrt(others)
+        partner = partner * root[:, None]
+        entries = replace(entries, values=entries.values * root[entries.indices])
+    G, h = side.backend.gram_and_sums(entries, contiguous(partner))
+    if mine is not None:
+        G *= mine[:, None]
+        h *= mine[:, None]
+    if biased:
+        G, h, _ = less_bias(G, h, 0.0)
+    return G, h
 
 
 def _sums(side: Side, other: Array, biased: bool, seen: Weighting) -> tuple[Array, Array]:
     """Gram matrices and targets of the rows' unknowns, packed (n, K(K+1)/2) and (n, K)."""
+    if not seen.zeros and any(line is not None for line in seen.lines):
+        return _line_sums(side, other, biased, seen)
     entries, weights = side.seen(seen)
     if not seen.zeros:
         sums = side.backend.biased_sums if biased else side.backend.gram_and_sums

@@ -63,12 +63,15 @@ class Weighting(NamedTuple):
         t, in row order; None for the observed values.
     zeros : float
         Weight of a zero that stands at every pair of a row and a column, observed or not.
+    lines : (ndarray or None, ndarray or None)
+        Weights of rows (m,) and of columns (n,) whose products `weights` are, where they are such.
     """
 
     tau: float
     weights: Array | None = None
     targets: Array | None = None
     zeros: float = 0.0
+    lines: tuple[Array | None, Array | None] = (None, None)
 
 
 @dataclass

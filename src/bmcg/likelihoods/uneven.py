@@ -75,7 +75,9 @@ class Uneven(Gaussian):
 
     def draw_weighting(self, noise: Drawn, match: Match, rng: Random) -> Weighting:
         """τ_i of every entry: nothing is augmented."""
-        return Weighting(1.0, noise.own["precisions"][self._at(match.entries)])
+        each = noise.own["precisions"]
+        lines = (each, None) if self.side == "rows" else (None, each)
+        return Weighting(1.0, each[self._at(match.entries)], lines=lines)
 
     def draw(self, noise: Drawn, match: Match, seen: Weighting, rng: Random) -> Drawn:
         """τ_i of every row given its entries, then a and b."""
