@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from bmcg.inference.folds import make_folds
 from bmcg.inference.form import Form
 from bmcg.inference.left_out import Choice, Judge, weigh
 from bmcg.inference.sampled import run_sampled
-from bmcg.inference.score import DEAR, LESS, MORE, OTHER, SURER, Score
+from bmcg.inference.score import DEAR, LESS, MORE, OTHER, SURER, Early, Score
 from bmcg.inference.variational import run
 
 
@@ -145,6 +146,38 @@ def test_what_is_given_up_early_would_hardly_have_won(rule, share):
         wrong += early and whole.replaces(standing, rule)
     assert given_up > 200
     assert wrong <= 0.01 * given_up
+
+
+def test_first_chains_are_compared_with_first_chains():
+    rng = np.random.default_rng(0)
+    loss, logs = rng.gamma(1.0, size=(2, 400))
+    standing = Score(0.5 * loss, False, logs=0.5 * logs, early=Early((loss,), logs))
+    near = Early((loss + 0.01 * rng.normal(size=400), loss + 1.0), logs)
+    far = Early((loss + 0.5 + 0.1 * rng.normal(size=400), loss + 1.0), logs)
+    surer = Early((loss,), logs - 0.1 - 0.1 * rng.normal(size=400))
+    for rule in (OTHER, MORE, LESS, SURER):
+        assert standing.is_out_of_reach(far, rule)
+        assert not standing._replace(early=None).is_out_of_reach(far, rule)
+    assert not standing.is_out_of_reach(near, OTHER)
+    assert not standing.is_out_of_reach(surer, SURER)
+    assert standing.is_out_of_reach(surer._replace(logs=logs + 0.1 * rng.random(400)), SURER)
+
+
+def test_a_trial_of_several_chains_is_given_up_after_the_first(monkeypatch):
+    data, backend = some_data(60, 40), NumbaBackend(1)
+    settings = Settings(rank=2, bias=True, draws=8, max_sweeps=8, burn_in=24, chains=2)
+    judge = judge_of(data, settings)
+    judge.folds = judge.folds[:1]
+    standing = judge.scored(Choice(Form(), settings), "")
+    assert not judge.lost
+    alone = run_sampled(judge.folds[0].kept, *judge.sides, settings, backend=backend)
+    swept = judge.sweeps
+    assert swept == len(alone.trace)
+    worse = Choice(Form(), replace(settings, rank=0))
+    chosen, verdict = weigh(judge, standing, worse, "", "", OTHER)
+    assert chosen is standing
+    assert judge.lost
+    assert verdict.sweeps == 24 + 4
 
 
 def test_of_what_is_known_in_full_nothing_is_given_up():

@@ -127,7 +127,7 @@ class Progress:
     """Where a running fit stands after a sweep; it ends when the gain is below `target`.
 
     `fit` makes what the fit would leave behind if it ended here; good until the callback returns.
-    `most` are the sweeps after which it ends at the latest.
+    `most` are the sweeps after which it ends at the latest, `ended` the chains that are over.
     """
 
     sweep: int
@@ -139,6 +139,7 @@ class Progress:
     seconds: float
     fit: Callable[[], Fit]
     most: int
+    ended: int = 0
 
 
 @dataclass(frozen=True)

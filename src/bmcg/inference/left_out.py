@@ -26,7 +26,7 @@ from .form import Form, Sides
 from .hopeless import Hopeless
 from .place import Origin
 from .sampled import chains_of, run_sampled
-from .score import NO_LOGS, OTHER, Confidence, Score
+from .score import NO_LOGS, OTHER, Confidence, Early, Score
 from .side import Strengths
 from .variational import run
 from .verdict import Verdict
@@ -38,14 +38,20 @@ TRIAL_CHAINS = 3
 
 
 def losses(
-    fit: Fit, fold: Fold, likelihood: Likelihood, limits: Limits, squared: bool | None = None
+    fit: Fit,
+    fold: Fold,
+    likelihood: Likelihood,
+    limits: Limits,
+    squared: bool | None = None,
+    known: Distribution | None = None,
 ) -> Array:
     """What a fit loses on each left-out entry, shape (n_left_out,).
 
     Squared errors where noise is Gaussian and one for all, or that is in question. Else such errors
     are those of the noisiest, or nothing that a value is meant for: −ln p of the value it is.
+    `known` is what `predicted` says, where somebody has asked it.
     """
-    found = predicted(fit, fold, likelihood)
+    found = predicted(fit, fold, likelihood) if known is None else known
     if isinstance(found, Predictive):
         found = replace(found, limits=limits)
     if likelihood.is_plain if squared is None else squared:
@@ -63,13 +69,15 @@ def predicted(fit: Fit, fold: Fold, likelihood: Likelihood) -> Distribution:
     return likelihood.observed(mean, variance, fit.state.noise, at)
 
 
-def _ways(fold: Fold, settings: Settings, squared: bool, fit: Fit) -> list[Array]:
+def _ways(
+    fold: Fold, settings: Settings, squared: bool, fit: Fit, known: Distribution | None = None
+) -> list[Array]:
     """What a fit loses as it is, and within the range of the kept values if that is a question."""
     likelihood, kept = settings.prior.likelihood, fold.kept.values
     limits = [NO_LIMITS if settings.limits is None else settings.limits]
     if settings.limits is None and squared:
         limits.append((float(kept.min()), float(kept.max())))
-    return [losses(fit, fold, likelihood, limit, squared) for limit in limits]
+    return [losses(fit, fold, likelihood, limit, squared, known) for limit in limits]
 
 
 def ties(sides: Sides, settings: Settings) -> Any:
@@ -173,6 +181,10 @@ class Judge:
         How they are compared.
     latest_ends : list of Origin
         Where the chains of the latest trial have ended.
+    early : Early or None
+        What the first chain of the latest trial loses, if it has several.
+    lost : bool
+        Whether the latest trial was given up after that.
     """
 
     folds: list[Fold]
@@ -192,6 +204,8 @@ class Judge:
     standing: Choice | None = None
     rule: int = OTHER
     latest_ends: list[Origin] = field(default_factory=list)
+    early: Early | None = None
+    lost: bool = False
 
     @classmethod
     def of(
@@ -259,6 +273,7 @@ class Judge:
 
     def score(self, form: Form, settings: Settings, name: str) -> Score:
         """Of a model, within the range of the kept values if that is a question and better so."""
+        self.early, self.lost = None, False
         found: tuple[list[Array], list[Array]] = ([], [])
         likelihood, confidence = settings.prior.likelihood, Confidence()
         logs: list[Array] = []
@@ -268,26 +283,45 @@ class Judge:
             hopeless = Hopeless(ways, partial(self._is_behind, found))
             fit = self._fit(number - 1, form, settings, about, hopeless)
             self.latest_ends += fit.ends
-            less = np.zeros(len(fold.values))
-            if self.squared:
-                less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
-                guess = predicted(fit, fold, likelihood)
-                if settings.open_noise:
-                    logs.append(losses(fit, fold, likelihood, settings.limits or NO_LIMITS, False))
-                if likelihood.is_plain:
-                    noise = fit.scale**2 / float(fit.state.noise.tau.mean)
-                    confidence = confidence.of(guess, fold.values, noise)
-            for part, loss in zip(found, ways(fit), strict=False):
-                part.append(loss - believable(less, loss, fold.nothing))
-            if self._is_lost(found, logs):
+            now, guess = self._losses(fit, fold, settings)
+            if self.squared and settings.open_noise:
+                logs.append(now.logs)
+            if self.squared and likelihood.is_plain:
+                noise = fit.scale**2 / float(fit.state.noise.tau.mean)
+                confidence = confidence.of(guess, fold.values, noise)
+            for part, loss in zip(found, now.losses, strict=False):
+                part.append(loss)
+            if self.lost or self._is_lost(found, logs):
                 break
         told = np.concatenate(logs) if logs else NO_LOGS
         scores = [
-            Score(np.concatenate(part), clipped, self.squared, confidence, told)
+            Score(np.concatenate(part), clipped, self.squared, confidence, told, self.early)
             for part, clipped in zip(found, (False, True), strict=True)
             if part
         ]
         return min(scores, key=lambda score: score.error)
+
+    def _losses(self, fit: Fit, fold: Fold, settings: Settings) -> tuple[Early, Distribution]:
+        """What a fit loses, less what a longer one would be without; and what it predicts."""
+        likelihood, less, logs = settings.prior.likelihood, np.zeros(len(fold.values)), NO_LOGS
+        guess = predicted(fit, fold, likelihood)
+        if self.squared:
+            less = chain_error(fit, fold.rows, fold.cols, self.draws, self.fit_chains)
+            if settings.open_noise:
+                limits = settings.limits or NO_LIMITS
+                logs = losses(fit, fold, likelihood, limits, False, guess)
+        ways = _ways(fold, settings, self.squared, fit, guess)
+        lost = tuple(way - believable(less, way, fold.nothing) for way in ways)
+        return Early(lost, logs), guess
+
+    def _is_out_of_reach(self, sweep: Progress, settings: Settings) -> bool:
+        """Whether a trial of several chains is lost, asked when the first has ended."""
+        if self.early is not None or not sweep.ended or settings.chains < 2 or len(self.folds) > 1:
+            return False
+        self.early, _ = self._losses(sweep.fit(), self.folds[0], settings)
+        score = None if self.standing is None else self.standing.score
+        self.lost = score is not None and score.is_out_of_reach(self.early, self.rule)
+        return self.lost
 
     def _is_behind(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
         """Whether a trial under way, within the range or not, is behind beyond doubt."""
@@ -313,7 +347,9 @@ class Judge:
 
         def after(sweep: Progress) -> bool:
             self.show(sweep, f"{name}: ")
-            return not settings.draws and self.standing is not None and hopeless(sweep)
+            if settings.draws:
+                return self._is_out_of_reach(sweep, settings)
+            return self.standing is not None and hopeless(sweep)
 
         options: dict[str, Any] = {
             "backend": self.backend,
@@ -347,8 +383,12 @@ def weigh(
     assert other.score is not None
     tried_on = len(other.score.losses)
     bar = standing.score.first(tried_on)
-    # A trial that ended before the last fold was lost.
-    taken = tried_on == len(standing.score.losses) and other.score.replaces(bar, rule)
+    # A trial that ended before the last fold, or the last chain, was lost.
+    taken = (
+        not judge.lost
+        and tried_on == len(standing.score.losses)
+        and other.score.replaces(bar, rule)
+    )
     errors = bar.error, other.score.error
     used = judge.sweeps - sweeps, time.perf_counter() - began
     verdict = Verdict(question, tried, taken, other.score.measure, *errors, *used)

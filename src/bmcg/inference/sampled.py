@@ -145,7 +145,7 @@ class _Chains:
         self.started = time.perf_counter()
         self.trace: list[float] = []
         self.steps: list[int] = []
-        self.stopped = False
+        self.stopped, self.ended = False, 0
         self.n_chains = settings.chains or chains_of(settings, sides[0].n_observed)
 
     def run(
@@ -220,7 +220,9 @@ class _Chains:
         seconds = time.perf_counter() - self.started
         where = len(self.trace), density, np.nan, np.nan, len(chain.point.lam), noise, seconds
         most = self.n_chains * self.settings.burn_in + self.settings.max_sweeps
-        told = Progress(*where, lambda: self._fit(so_far()), max(most, len(self.trace)))
+        self.ended += chain.is_over
+        most = max(most, len(self.trace))
+        told = Progress(*where, lambda: self._fit(so_far()), most, self.ended)
         self.stopped = bool(self.callback(told))
         return self.stopped
 

@@ -66,6 +66,21 @@ class Confidence(NamedTuple):
         return beyond if abs(beyond) > max(chance, SLIGHT * expected) else 0.0
 
 
+class Early(NamedTuple):
+    """What the first of several chains loses on left-out entries.
+
+    Attributes
+    ----------
+    losses : tuple of ndarray
+        As it is, and within the observed range if that is a question, (n_left_out,) each.
+    logs : ndarray of shape (n_left_out,)
+        −ln p of each, where that is a question besides; else empty.
+    """
+
+    losses: tuple[Array, ...]
+    logs: Array = NO_LOGS
+
+
 class Score(NamedTuple):
     """How well left-out entries are predicted.
 
@@ -79,6 +94,8 @@ class Score(NamedTuple):
     confidence : Confidence
     logs : ndarray of shape (n_left_out,)
         −ln p of each, where that is a question besides squared errors; else empty.
+    early : Early or None
+        Of the first chain, where a trial has several.
     """
 
     losses: Array
@@ -86,6 +103,7 @@ class Score(NamedTuple):
     squared: bool = True
     confidence: Confidence = Confidence()
     logs: Array = NO_LOGS
+    early: Early | None = None
 
     @property
     def error(self) -> float:
@@ -122,11 +140,23 @@ class Score(NamedTuple):
         """
         seen = len(self.losses)
         share, bar = seen / len(standing.losses), standing.first(seen)
-        needed = {MORE: 1.0, DEAR: 1.0, LESS: -1.0, SURER: -1.0}.get(rule, 0.0)
-        if _hardly(bar.losses - self.losses, share, needed):
-            return True
-        both = len(self.logs) == len(bar.logs) > 0
-        return rule == SURER and both and _hardly(bar.logs - self.logs, share, CLEAR)
+        if share >= 1.0:
+            return False
+        return _lost((self.losses, self.logs), (bar.losses, bar.logs), rule, share, 1.0 - share)
+
+    def is_out_of_reach(self, early: Early, rule: int) -> bool:
+        """Whether it is beyond doubt, after the first of several chains, that others lose to this.
+
+        First chains are compared with each other. How much those that follow change a gain is not
+        known: it is taken to be within as many standard errors as leave no doubt.
+        """
+        if self.early is None:
+            return False
+        stands = self.early.losses[min(int(self.clipped), len(self.early.losses) - 1)]
+        return all(
+            _lost((losses, early.logs), (stands, self.early.logs), rule, 1.0, 1.0)
+            for losses in early.losses
+        )
 
     def replaces(self, standing: Score, rule: int) -> bool:
         """Whether it does for its model to take the place of the one that stands."""
@@ -139,12 +169,25 @@ class Score(NamedTuple):
         return self.error < standing.error or (rule == LESS and self.is_as_good_as(standing))
 
 
-def _hardly(gain: Array, share: float, needed: float) -> bool:
-    """Whether a mean gain will hardly be so many of its standard errors once all is known."""
-    if share >= 1.0:
-        return False
+def _lost(
+    found: tuple[Array, Array], bar: tuple[Array, Array], rule: int, share: float, open_: float
+) -> bool:
+    """Whether losses, or −ln p where they decide, will hardly do for a model to be taken."""
+    needed = {MORE: 1.0, DEAR: 1.0, LESS: -1.0, SURER: -1.0}.get(rule, 0.0)
+    if _hardly(bar[0] - found[0], share, open_, needed):
+        return True
+    both = len(found[1]) == len(bar[1]) > 0
+    return rule == SURER and both and _hardly(bar[1] - found[1], share, open_, CLEAR)
+
+
+def _hardly(gain: Array, share: float, open_: float, needed: float) -> bool:
+    """Whether a mean gain will hardly be so many of its standard errors once all is known.
+
+    Standard errors are then smaller by the root of `share`; what is `open_` is a share of the
+    variance of the mean that is known.
+    """
     error = float(gain.std(ddof=1)) / np.sqrt(len(gain))
-    most = float(gain.mean()) + CLEAR * error * np.sqrt(1.0 - share)
+    most = float(gain.mean()) + CLEAR * error * np.sqrt(open_)
     return bool(most < needed * error * np.sqrt(share))
 
 
