@@ -337,7 +337,8 @@ def _follow(
         chain.step()
         if chain.burnt is not None and chain.number - chain.burnt in wanted:
             kept.append(_keep(chain))
-            chain.told = has_told is not None and has_told(kept[first:])
+            # Of a chain that is over in any case nothing is asked.
+            chain.told = not chain.is_over and has_told is not None and has_told(kept[first:])
         if callback(chain, so_far):
             return True
         if not chain.is_over:

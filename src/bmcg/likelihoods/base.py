@@ -93,7 +93,7 @@ class Match:
     entries: SparseRows
     squared_error: float = np.nan
     moments: Callable[[], tuple[Array, Array]] = field(default=lambda: (_none(), _none()))
-    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def _found(self) -> tuple[Array, Array]:

@@ -159,11 +159,12 @@ class Uneven(Gaussian):
         if self.side in match.memo:
             found: tuple[Array, Array] = match.memo[self.side]
             return found
-        at, known = self._at(match.entries), match.entries.memo
-        key = "counts", self.side, n
-        if key not in known:
-            known[key] = np.bincount(at, minlength=n).astype(np.float64)
-        counts = known[key]
+        at, entries, key = self._at(match.entries), match.entries, ("counts", self.side, n)
+        # Other entries may share the memo.
+        places = entries.indptr if self.side == "rows" else entries.indices
+        if key not in entries.memo or entries.memo[key][0] is not places:
+            entries.memo[key] = places, np.bincount(at, minlength=n).astype(np.float64)
+        counts = entries.memo[key][1]
         match.memo[self.side] = counts, np.bincount(at, match.squares, n) + FINEST**2 * counts
         return self._sums(match, n)
 

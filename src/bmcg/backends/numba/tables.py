@@ -79,9 +79,9 @@ def entry_products(over: OverRows, rows: SparseRows, U: Array, V: Array) -> Arra
 def _cells(rows: SparseRows, n_other: int) -> NDArray[np.intp]:
     """The place of each entry in a full matrix of few cells, kept."""
     key = "cells", n_other
-    if key not in rows.memo:
-        rows.memo[key] = rows.owners * n_other + rows.indices
-    cells: NDArray[np.intp] = rows.memo[key]
+    if key not in rows.memo or rows.memo[key][0] is not rows.indices:
+        rows.memo[key] = rows.indices, rows.owners * n_other + rows.indices
+    cells: NDArray[np.intp] = rows.memo[key][1]
     return cells
 
 
