@@ -16,14 +16,14 @@ FIRST_LOOK = 16
 
 
 class Hopeless:
-    """Says so of a trial that is behind beyond doubt, and no nearer than when last looked at.
+    """Says so of a trial that is behind, and no nearer than when last looked at.
 
     Parameters
     ----------
     losses : callable
         What a fit loses on each left-out entry, in one or more ways.
     is_behind : callable
-        Whether such losses are beyond hope.
+        Whether such losses are larger than those they are up against by more than chance.
     """
 
     def __init__(

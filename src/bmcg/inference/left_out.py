@@ -324,12 +324,12 @@ class Judge:
         return self.lost
 
     def _is_behind(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
-        """Whether a trial under way, within the range or not, is behind beyond doubt."""
+        """Whether losses of a trial under way are larger by more than the standard error."""
         if self.standing is None or self.standing.score is None:
             return False
         whole = [np.concatenate((*part, one)) for part, one in zip(found, now, strict=False)]
         bar = self.standing.score.first(len(whole[0]))
-        return all(Score(losses, False).trails(bar) for losses in whole)
+        return not any(Score(losses, False).is_as_good_as(bar) for losses in whole)
 
     def _is_lost(self, found: Sequence[list[Array]], logs: Sequence[Array]) -> bool:
         """Whether the folds so far, within the range or not, leave no hope for the rest."""

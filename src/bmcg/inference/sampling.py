@@ -347,10 +347,10 @@ def fit_strengths(side: Side, X: Array, lam: Array, damping: float = 0.5) -> Sid
     stack, old, k = side.stack, side.strengths, len(lam)
     assert stack is not None
     parts = energies(side, X, lam)
-    nodes, edges = side.engine.prior_spread(side.prior)
+    edges, nodes = side.engine.prior_traces(side.prior, stack.weights)
     tiny = np.finfo(float).tiny
-    graphs = old.graphs * (k * (stack.weights @ edges) / np.maximum(parts[0], tiny)) ** damping
-    ridge = old.ridge * (k * float(nodes.sum()) / max(parts[1], tiny)) ** damping
+    graphs = old.graphs * (k * edges / np.maximum(parts[0], tiny)) ** damping
+    ridge = old.ridge * (k * nodes / max(parts[1], tiny)) ** damping
     beta = old.beta
     if side.features is not None:
         beta *= (k * side.features.p / max(parts[2], tiny) / beta) ** damping

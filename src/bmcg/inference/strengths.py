@@ -79,9 +79,10 @@ class Energies(NamedTuple):
 
 def _minorant_step(side: Side, energies: Energies, k: int) -> Strengths:
     assert side.stack is not None
-    old, (nodes, edges) = side.strengths, side.engine.prior_spread(side.prior)
-    graphs = old.graphs * k * (side.stack.weights @ edges) / energies.graphs
-    ridge = old.ridge * k * float(nodes.sum()) / energies.ridge
+    old = side.strengths
+    edges, nodes = side.engine.prior_traces(side.prior, side.stack.weights)
+    graphs = old.graphs * k * edges / energies.graphs
+    ridge = old.ridge * k * nodes / energies.ridge
     beta = old.beta
     if side.features is not None:
         beta = k * side.features.p / energies.features
@@ -178,6 +179,5 @@ def shares(side: Side) -> tuple[Array, float]:
     """
     stack, strengths = side.stack, side.strengths
     assert stack is not None
-    nodes, edges = side.engine.prior_spread(side.prior)
-    graphs = strengths.graphs * (stack.weights @ edges) / stack.n
-    return graphs, strengths.ridge * float(nodes.sum()) / stack.n
+    edges, nodes = side.engine.prior_traces(side.prior, stack.weights)
+    return strengths.graphs * edges / stack.n, strengths.ridge * nodes / stack.n

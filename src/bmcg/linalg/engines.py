@@ -27,6 +27,7 @@ from .monte_carlo import MonteCarloEngine
 from .prior import GraphPrior, SidePrior, graph_prior
 from .sparse import selected_inverse
 from .sparse.symbolic import Symbolic, analyse
+from .spectrum import Spectrum, pays, spectrum_of
 from .spread import Spread
 from .system import MeanSystem
 
@@ -65,6 +66,9 @@ class VarianceEngine(Protocol):
     def prior_spread(self, prior: SidePrior) -> tuple[Array, Array]:
         """Variances under N(0, L⁻¹) of the nodes (n,) and of the edges' differences (n_edges,)."""
 
+    def prior_traces(self, prior: SidePrior, weights: Array) -> tuple[Array, float]:
+        """tr(L⁻¹L_g) of graphs of these weights (n_graphs, n_edges), and tr L⁻¹."""
+
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """diag (diag(D_r) + λ_r L)⁻¹ (n, k), its log-determinants (k,), the edges' spread."""
 
@@ -84,6 +88,11 @@ class ExactEngine:
         assert spread.nodes is not None
         assert spread.edges is not None
         return spread.nodes[:, 0], spread.edges[:, 0]
+
+    def prior_traces(self, prior: SidePrior, weights: Array) -> tuple[Array, float]:
+        """From the spread."""
+        nodes, edges = self.prior_spread(prior)
+        return weights @ edges, float(nodes.sum())
 
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """Of all components."""
@@ -186,18 +195,37 @@ class BandedEngine(ExactEngine):
 
 
 class SparseEngine(ExactEngine):
-    """Cholesky factor and Takahashi's recursion on a pattern analysed once."""
+    """Cholesky factor and Takahashi's recursion on a pattern analysed once.
+
+    With a spectrum, what the prior alone tells of one graph comes from that.
+    """
 
     name = "sparse"
 
-    def __init__(self, symbolic: Symbolic, backend: Backend) -> None:
+    def __init__(
+        self, symbolic: Symbolic, backend: Backend, spectrum: Spectrum | None = None
+    ) -> None:
         super().__init__(backend)
-        self.symbolic = symbolic
+        self.symbolic, self.spectrum = symbolic, spectrum
 
     def prepare(self, precision: Precision) -> GraphPrior:
         """The prior with its log-determinant."""
+        values = None if self.spectrum is None else self.spectrum.of(precision)
+        if values is not None:
+            return graph_prior(precision, float(np.log(values).sum()), self.backend)
         log_det = selected_inverse.logdet_precision(self.symbolic, precision.data)
         return graph_prior(precision, log_det, self.backend)
+
+    def prior_traces(self, prior: SidePrior, weights: Array) -> tuple[Array, float]:
+        """Of one graph from its spectrum: tr(L⁻¹ wG) is what the ridge leaves of n."""
+        L = prior.precision
+        values = None if self.spectrum is None else self.spectrum.of(L)
+        at = int(np.argmax(L.weights)) if L.has_edges else 0
+        if values is None or len(weights) != 1 or not L.weights[at]:
+            return super().prior_traces(prior, weights)
+        nodes = float((1.0 / values).sum())
+        graph = float(((values - L.ridge) / values).sum()) * weights[0, at] / L.weights[at]
+        return np.array([graph]), nodes
 
     def _columns(self, L: Precision, D: Array, lam: Array) -> SelectedInverse:
         at, spread_out = edge_positions(L), self.backend.map
@@ -209,10 +237,11 @@ class SparseEngine(ExactEngine):
 
 
 class Analyses:
-    """Symbolic analyses of the graphs of one fit: one for each pattern, whoever asks."""
+    """Analyses of the graphs of one fit and its trials: one for each, whoever asks."""
 
     def __init__(self) -> None:
         self._found: dict[Any, Symbolic | None] = {}
+        self._spectra: dict[Any, Spectrum] = {}
 
     def of(self, precision: Precision, max_fill: int | None = None) -> Symbolic | None:
         """The analysis of a precision's pattern; None where its factor would hold more."""
@@ -220,6 +249,16 @@ class Analyses:
         if key not in self._found or (self._found[key] is None and max_fill is None):
             self._found[key] = analyse(precision.indptr, precision.indices, max_fill)
         return self._found[key]
+
+    def spectrum(self, precision: Precision, symbolic: Symbolic) -> Spectrum | None:
+        """Of a graph whose factor takes long; None where it does not."""
+        if not pays(precision.n, symbolic.flops):
+            return None
+        parts = precision.heads, precision.tails, precision.weights
+        key = precision.n, *(hash(part.tobytes()) for part in parts)
+        if key not in self._spectra:
+            self._spectra[key] = spectrum_of(precision)
+        return self._spectra[key]
 
 
 def _differences(L: Precision, own: Array, between: Array) -> Array:
@@ -274,7 +313,7 @@ def choose_engine(
             'engine="sparse" cannot hold features, which tie all rows: use "auto", "dense" or '
             '"monte_carlo"'
         )
-    exact = partial(_exact_engine, precision, rank, backend, n_samples, analyses)
+    exact = partial(_exact_engine, precision, rank, backend, n_samples, analyses, learn)
     if tied and name != "dense":
         # Features tie all rows: solves are long, and what is learned are sums over all nodes.
         draws = min(max(FEATURE_WORK // features, 2), FEATURE_DRAWS)
@@ -309,6 +348,7 @@ def _exact_engine(
     backend: Backend,
     n_samples: int,
     analyses: Analyses,
+    learn: bool,
     family: str,
 ) -> VarianceEngine | None:
     if not precision.has_edges:
@@ -319,7 +359,8 @@ def _exact_engine(
     symbolic = analyses.of(precision, MAX_FILL)
     if symbolic is None or not _exact_pays(symbolic, precision, family, rank, n_samples):
         return None
-    return SparseEngine(symbolic, backend)
+    spectrum = analyses.spectrum(precision, symbolic) if learn else None
+    return SparseEngine(symbolic, backend, spectrum)
 
 
 def _exact_pays(

@@ -135,6 +135,14 @@ class MonteCarloEngine:
         z = self.draw_columns(bare, np.zeros((L.n, 1)), np.ones(1), 4 * self.n_samples)[:, 0]
         return host((z**2).mean(axis=1)), host(((z[L.heads] - z[L.tails]) ** 2).mean(axis=1))
 
+    def prior_traces(self, prior: SidePrior, weights: Array) -> tuple[Array, float]:
+        """tr(L⁻¹L_g) of graphs of these weights (n_graphs, n_edges), and tr L⁻¹."""
+        if self.exact is not None:
+            found: tuple[Array, float] = self.exact.prior_traces(prior, weights)
+            return found
+        nodes, edges = self.prior_spread(prior)
+        return weights @ edges, float(nodes.sum())
+
     def columns(self, prior: SidePrior, D: Array, lam: Array, draws: Array | None = None) -> Spread:
         """diag (diag(D_r) + λ_r L)⁻¹ (n, k), the log-determinants (k,), the edges' spread."""
         L = prior.precision
