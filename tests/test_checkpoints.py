@@ -375,6 +375,8 @@ def test_places_where_chains_begin_are_kept_and_checked(tmp_path):
             np.testing.assert_equal(getattr(found.point, name), value)
     with pytest.raises(ValueError, match="rows has shape"):
         check_checkpoint(arrays | {"origin_1_rows": np.ones((5, 2))}, (4, 3))
+    with pytest.raises(ValueError, match="age of a place is negative"):
+        check_checkpoint(arrays | {"origin_0_age": np.array([-1])}, (4, 3))
     with pytest.raises(ValueError, match="lam must be positive"):
         check_checkpoint(arrays | {"origin_1_lam": np.zeros(2)}, (4, 3))
 

@@ -98,6 +98,7 @@ CHECKPOINT_ARRAYS = {
     "chain_burnt": ("i", "R"),
     "chain_settled": ("b", "R"),
     "numbers": ("F", "6"),
+    "age": ("i", "1"),
     "kept_rows": ("F", "S,m,W"),
     "kept_cols": ("F", "S,n,W"),
     "kept_tau": ("F", "S"),
@@ -151,6 +152,8 @@ def check_checkpoint(arrays: Arrays, shape: tuple[int, int] | None) -> None:
         _check_all(part, CHECKPOINT_ARRAYS, known)
         if not (part["lam"] > 0).all():
             raise ValueError("lam must be positive")
+        if part["age"][0] < 0:
+            raise ValueError("the age of a place is negative")
     for nodes, n in (("rowN", "m"), ("colN", "n")):
         # Weights of features are nodes behind those of the side.
         if known.get(nodes, 0) < known.get(n, 0):

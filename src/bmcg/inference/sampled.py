@@ -167,7 +167,7 @@ class _Chains:
             settings.burn_in,
             settings.learn,
         )
-        self.origins = tuple(origins[:chains]) if resume is None else resume.origins
+        self.origins = tuple((origins if resume is None else resume.origins)[:chains])
         points = [origin.point for origin in self.origins]
         points += [self._first(start, number) for number in range(len(points), chains)]
         seeds = [[settings.seed, 2, number] for number in range(chains)]
