@@ -24,7 +24,7 @@ def only_one_precision_shows(monkeypatch):
 
 def test_a_model_of_one_precision_keeps_it_in_an_update(only_one_precision_shows):
     rng = np.random.default_rng(0)
-    X, seen = (rng.random((40, 30)) < 0.1).astype(float), rng.random((40, 30)) < 0.7
+    X, seen = (rng.random((40, 30)) < 0.05).astype(float), rng.random((40, 30)) < 0.7
     options = {"posterior": "sampled", "selection": ["components"], "bias": True}
     model = BMCG(rank=18, max_sweeps=12, n_draws=12, random_state=0, n_jobs=1, **options)
     model.fit(np.where(seen, X, np.nan))

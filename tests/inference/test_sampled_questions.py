@@ -78,18 +78,18 @@ def test_a_graph_that_held_few_components_back_goes_with_many(answer):
     assert (choice.settings.rank, choice.form.graphs) == (64, (None, None))
 
 
-ZEROS_AND_ONES = np.array([0.0, 1.0, 0.0])
+RARE_ONES = np.append(np.zeros(19), 1.0)
 
 
 def precisions(verdicts):
     return [(v.tried, v.taken) for v in verdicts if v.tried.endswith("one precision")]
 
 
-def test_zeros_and_ones_may_have_many_components_of_one_precision(answer):
+def test_rare_ones_may_have_many_components_of_one_precision(answer):
     def error(graphs, rank, pooled):
         return 1.0 - 0.002 * rank * pooled - 0.01 * min(rank, 16)
 
-    choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
+    choice, verdicts = answer(error, 64, RARE_ONES)
     assert (choice.settings.rank, choice.settings.prior.pooled) == (64, True)
     assert precisions(verdicts) == [("32 components of one precision", True)]
     # What is taken up again from a checkpoint is the same.
@@ -101,15 +101,17 @@ def test_one_precision_has_to_show_and_is_no_question_where_fewer_components_do(
     def error(graphs, rank, pooled):
         return 1.0 + 0.1 * pooled - 0.01 * min(rank, 16)
 
-    choice, verdicts = answer(error, 64, ZEROS_AND_ONES)
+    choice, verdicts = answer(error, 64, RARE_ONES)
     assert (choice.settings.rank, choice.settings.prior.pooled) == (16, False)
     assert precisions(verdicts) == [("32 components of one precision", False)]
 
     def few(graphs, rank, pooled):
         return 1.0 + 0.01 * max(rank, 4) - pooled
 
-    choice, verdicts = answer(few, 64, ZEROS_AND_ONES)
+    choice, verdicts = answer(few, 64, RARE_ONES)
     assert (choice.settings.rank, precisions(verdicts)) == (4, [])
+    # Ones that are not rare have as many entries to speak for a component as zeros.
+    assert precisions(answer(error, 64, np.array([0.0, 1.0, 0.0]))[1]) == []
 
 
 def test_one_precision_is_asked_of_other_values_where_components_are_as_many_as_may_be(answer):

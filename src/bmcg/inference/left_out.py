@@ -35,6 +35,8 @@ Array = NDArray[np.float64]
 
 # Chains that a verdict rests on where entries are few: those of several folds, or several of one.
 TRIAL_CHAINS = 3
+# Share of the commoner of two values from which on the other is rare.
+RARE = 0.9
 
 
 def losses(
@@ -248,9 +250,10 @@ class Judge:
         return bool(self.folds) and len(self.folds[-1].kept) > 0.8 * self.n_entries
 
     @property
-    def two_valued(self) -> bool:
-        """Whether there are two values, as zeros and ones."""
-        return bool(self.folds) and len(np.unique(self.folds[0].values)) == 2
+    def has_rare_ones(self) -> bool:
+        """Whether there are two values, as zeros and ones, and one of them is rare."""
+        values = self.folds[0].values if self.folds else np.empty(0)
+        return len(np.unique(values)) == 2 and commonest(values) >= RARE * len(values)
 
     @property
     def chains(self) -> int:

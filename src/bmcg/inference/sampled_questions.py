@@ -108,7 +108,7 @@ class Questions:
             ("components", self._ask_many_with_all, has_graphs and "graphs" in self.asked),
             ("features", self._ask_features, any(side.features is not None for side in sides)),
             ("biases", self._ask_biases, self.settings.bias is None),
-            ("components", self._ask_many_pooled, self.judge.two_valued),
+            ("components", self._ask_many_pooled, self.judge.has_rare_ones),
             ("posterior", self._ask_posterior, variational is not None),
             ("components", self._ask_more, True),
             ("noise", self._ask_noise, self._is_plain),
@@ -260,7 +260,7 @@ class Questions:
     def _ask_many_pooled(self) -> None:
         """Whether many of one precision do better, where no fewer than were tried do as well.
 
-        A few with one precision each say too little of zeros and ones to be compared with another
+        A few with one precision each say too little of rare ones to be compared with another
         posterior: this comes before that.
         """
         rank = self.choice.settings.rank
