@@ -20,7 +20,7 @@ def ends(course, behind):
 
 
 def far(loss):
-    return loss > 1.0
+    return max(loss - 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,10 @@ def far(loss):
     [
         (lambda sweep: 2.0, 2 * FIRST_LOOK),
         (lambda sweep: 2.0 + sweep, 2 * FIRST_LOOK),
-        (lambda sweep: 5.0 / sweep + 1.5, None),
+        (lambda sweep: 5.0 / sweep + 1.5, 2 * FIRST_LOOK),
+        (lambda sweep: 20.0 / sweep + 0.5, None),
+        (lambda sweep: 10.0 / sweep + 0.95, None),
+        (lambda sweep: 10.0 / sweep + 1.1, 8 * FIRST_LOOK),
         (lambda sweep: 0.9, None),
     ],
 )

@@ -13,25 +13,31 @@ Array = NDArray[np.float64]
 
 # It is looked at after this many sweeps, then after twice as many, and so on.
 FIRST_LOOK = 16
+# Share of what is missing that it must have gained since.
+NEARER = 0.5
 
 
 class Hopeless:
-    """Says so of a trial that is behind, and no nearer than when last looked at.
+    """Says so of a trial that is behind, and has hardly come nearer since it was last looked at.
+
+    Twice as many sweeps gain less each time: one that did not gain half of what is missing would
+    need several times as many as it has had.
 
     Parameters
     ----------
     losses : callable
         What a fit loses on each left-out entry, in one or more ways.
-    is_behind : callable
-        Whether such losses are larger than those they are up against by more than chance.
+    missing : callable
+        By how much such losses are larger on average than those they are up against; nought where
+        that may be chance.
     """
 
     def __init__(
         self,
         losses: Callable[[Fit], Sequence[Array]],
-        is_behind: Callable[[Sequence[Array]], bool],
+        missing: Callable[[Sequence[Array]], float],
     ) -> None:
-        self.losses, self.is_behind = losses, is_behind
+        self.losses, self.missing = losses, missing
         self.look, self.least = FIRST_LOOK, np.inf
 
     def __call__(self, progress: Progress) -> bool:
@@ -41,5 +47,6 @@ class Hopeless:
         self.look *= 2
         found = self.losses(progress.fit())
         loss = min(float(one.mean()) for one in found)
-        behind, self.least = loss >= self.least and self.is_behind(found), min(loss, self.least)
-        return behind
+        gained, self.least = self.least - loss, min(loss, self.least)
+        missing = self.missing(found)
+        return missing > 0.0 and gained < NEARER * missing

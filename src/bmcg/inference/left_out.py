@@ -283,7 +283,7 @@ class Judge:
         for number, fold in enumerate(self.folds, 1):
             of = f", part {number} of {len(self.folds)}" if len(self.folds) > 1 else ""
             about, ways = f"{self.asking}{name}{of}", partial(_ways, fold, settings, self.squared)
-            hopeless = Hopeless(ways, partial(self._is_behind, found))
+            hopeless = Hopeless(ways, partial(self._missing, found))
             fit = self._fit(number - 1, form, settings, about, hopeless)
             self.latest_ends += fit.ends
             now, guess = self._losses(fit, fold, settings)
@@ -326,13 +326,15 @@ class Judge:
         self.lost = score is not None and score.is_out_of_reach(self.early, self.rule)
         return self.lost
 
-    def _is_behind(self, found: Sequence[list[Array]], now: Sequence[Array]) -> bool:
-        """Whether losses of a trial under way are larger by more than the standard error."""
+    def _missing(self, found: Sequence[list[Array]], now: Sequence[Array]) -> float:
+        """How much larger losses of a trial under way are; nought within the standard error."""
         if self.standing is None or self.standing.score is None:
-            return False
+            return 0.0
         whole = [np.concatenate((*part, one)) for part, one in zip(found, now, strict=False)]
         bar = self.standing.score.first(len(whole[0]))
-        return not any(Score(losses, False).is_as_good_as(bar) for losses in whole)
+        if any(Score(losses, False).is_as_good_as(bar) for losses in whole):
+            return 0.0
+        return min(float((losses - bar.losses).mean()) for losses in whole)
 
     def _is_lost(self, found: Sequence[list[Array]], logs: Sequence[Array]) -> bool:
         """Whether the folds so far, within the range or not, leave no hope for the rest."""

@@ -313,9 +313,12 @@ class _Loop:
         return still and self.trace[-2] - self.trace[-3] <= self._target()
 
     def _target(self) -> float:
-        """The gain below which the fit ends: what a sweep without momentum would gain counts."""
+        """The gain below which the fit ends: what a sweep without momentum would gain counts.
+
+        Means over many sweeps of an estimated bound are held to the gain itself.
+        """
         least = self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
-        return least / (1.0 - self.share)
+        return least if self.is_estimated else least / (1.0 - self.share)
 
     def _hold(self, before: State, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         self.swept, self.made_from = state, []
