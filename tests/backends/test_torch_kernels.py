@@ -9,7 +9,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'bmcg[gpu]'")
 DEVICE = os.environ.get("BMCG_TEST_DEVICE", "cpu")
-pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
+triton = pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch on Linux")
+if DEVICE == "cpu" and (
+    tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7)
+    and tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4)
+):
+    pytest.skip(
+        f"the interpreter of Triton {triton.__version__} fails with NumPy {np.__version__}: "
+        "Triton 3.7, or NumPy before 2.4",
+        allow_module_level=True,
+    )
 
 from bmcg.backends import SparseRows  # noqa: E402
 from bmcg.backends.torch import block_launches, blocks, entries, launches, sums  # noqa: E402

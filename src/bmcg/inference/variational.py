@@ -43,9 +43,8 @@ FALL = 1e-9
 # Strengths are learned in the first sweeps, later in one of several: a step can cost more than one.
 LEARN_ALWAYS = 12
 LEARN_EVERY = 4
-# Of an estimated bound, which goes up and down by itself, means over so many sweeps are compared;
-# over twice as many where there is no momentum.
-WINDOW = 4
+# Of an estimated bound, which goes up and down by itself, means over so many sweeps are compared.
+WINDOW = 8
 
 
 def run(
@@ -247,8 +246,8 @@ class _Loop:
             self.changed = prior.likelihood.cautious(noise) is None
             before = replace(before, own=noise.own)
             new, U, V, bound = self._swept(before, waits)
-        # A field of cells hands over slowly, and its bound goes up and down by itself.
-        self.momentum, self.share = REST if self._has_drawn_field else later, momentum.share
+        # The direction of a bound that goes up and down by itself says little.
+        self.momentum, self.share = REST if self.is_estimated else later, momentum.share
         self._hold(before, new, U, V)
         return new, U, V, bound
 
@@ -287,25 +286,19 @@ class _Loop:
             return False
         if not self.is_estimated:
             return gain <= self._target() and (not self.settings.learn or self._was_still())
-        window = 2 * WINDOW if self._has_drawn_field else WINDOW
-        if len(self.ranks) < 2 * window or len(set(self.ranks[-2 * window :])) > 1:
+        if len(self.ranks) < 2 * WINDOW or len(set(self.ranks[-2 * WINDOW :])) > 1:
             return False
-        late, early = self.trace[-window:], self.trace[-2 * window : -window]
-        return float(np.mean(late) - np.mean(early)) <= window * self._target()
+        late, early = self.trace[-WINDOW:], self.trace[-2 * WINDOW : -WINDOW]
+        return float(np.mean(late) - np.mean(early)) <= WINDOW * self._target()
 
     @property
     def is_estimated(self) -> bool:
         """Whether the bound has log-determinants from draws, not only those of the prior."""
-        if self._has_drawn_field:
+        local = None if self.swept is None else self.swept.local
+        if local is not None and local.is_estimated:
             return True
         engines = {side.engine.name for side in (self.rows, self.cols)}
         return self.posterior.uses_engine and "monte_carlo" in engines
-
-    @property
-    def _has_drawn_field(self) -> bool:
-        """Whether there is a local term whose log-determinant comes from draws."""
-        local = None if self.swept is None else self.swept.local
-        return local is not None and local.is_estimated
 
     def _was_still(self) -> bool:
         """Whether the sweep before the last gained too little as well, so strengths were asked."""
@@ -313,12 +306,9 @@ class _Loop:
         return still and self.trace[-2] - self.trace[-3] <= self._target()
 
     def _target(self) -> float:
-        """The gain below which the fit ends: what a sweep without momentum would gain counts.
-
-        Means over many sweeps of an estimated bound are held to the gain itself.
-        """
+        """The gain below which the fit ends: what a sweep without momentum would gain counts."""
         least = self.settings.tol * max(abs(self.trace[-1]), self.n_observed)
-        return least if self.is_estimated else least / (1.0 - self.share)
+        return least / (1.0 - self.share)
 
     def _hold(self, before: State, state: State, U: FactorUpdate, V: FactorUpdate) -> None:
         self.swept, self.made_from = state, []

@@ -44,7 +44,7 @@ DENSE_BLOCKS = 600
 DENSE_DETERMINANT = 3000
 # Draws of a side with features: at most so many, fewer where the features have more entries than
 # can be gone through that often. Larger sides have more data and more nodes to average over.
-FEATURE_DRAWS = 4
+FEATURE_DRAWS = 8
 FEATURE_WORK = 800_000
 # Largest dense matrix of a side with features, whose weights are part of it: 800 MB.
 DENSE_UNKNOWNS = 10_000
