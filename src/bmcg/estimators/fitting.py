@@ -39,7 +39,6 @@ from ..observations.grouping import grouped_by
 from ..posterior import Posterior
 from ..progress import fit_progress
 from ..serving.exposure import exposed_again, exposure_digests, with_exposures
-from .beyond import beyond_words
 from .ending import warn_of_end
 from .equal import equal_words, far_words, size_if_equal
 from .implicit import check_missing, is_implicit
@@ -134,10 +133,8 @@ class FittingModel(CallbackSupport, RecordedModel):
         """What the values themselves say against the fit."""
         equal = None if is_implicit(self) else equal_words(observations.values)
         alone = group_of(observations) is None
-        plain = alone and self.likelihood == "gaussian" and not is_implicit(self)
-        far = far_words(observations) if plain else None
-        beyond = beyond_words(self.fitted_.mean, observations) if plain and far is None else None
-        yield from (words for words in (equal, far, beyond) if words is not None)
+        far = far_words(observations) if alone and self.likelihood == "gaussian" else None
+        yield from (words for words in (equal, far) if words is not None)
 
     def _check_parameters(self, observations: Observations) -> None:
         check_whole("rank", self.rank)
