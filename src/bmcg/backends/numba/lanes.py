@@ -32,8 +32,8 @@ def side_by_side(rows: Array, start: int, stop: int) -> Array:
 def invert(P: Array, k: int, out: Array, log_det: Array, start: int, stop: int) -> None:
     """Inverses (m, k(k+1)/2) and log-determinants (m,) of some blocks; NaN if not positive."""
     L = side_by_side(P, start, stop)
-    logs = np.zeros((len(L), LANES))
-    factor(L, k, logs)
+    factor(L, k)
+    logs = log_dets(L, k)
     invert_lower(L, k)
     self_product(L, k)
     unload(L, out, start, stop)
@@ -43,22 +43,28 @@ def invert(P: Array, k: int, out: Array, log_det: Array, start: int, stop: int) 
 def solve(P: Array, h: Array, out: Array, log_det: Array, start: int, stop: int) -> None:
     """P_i⁻¹ h_i (m, k) and log-determinants (m,) of some blocks; NaN if not positive."""
     k, L, x = h.shape[1], side_by_side(P, start, stop), side_by_side(h, start, stop)
-    logs = np.zeros((len(L), LANES))
-    factor(L, k, logs)
+    factor(L, k)
     solve_lower(L, k, x)
     solve_upper(L, k, x)
     unload(x, out, start, stop)
-    log_det[start:stop] = logs.ravel()[: stop - start]
+    log_det[start:stop] = log_dets(L, k).ravel()[: stop - start]
 
 
 def draw(P: Array, h: Array, z: Array, out: Array, start: int, stop: int) -> None:
     """P_i⁻¹ h_i + L_i⁻ᵀ z_i with P_i = L_i L_iᵀ: all (m, k) but P (m, k(k+1)/2)."""
     k, L, x = h.shape[1], side_by_side(P, start, stop), side_by_side(h, start, stop)
-    factor(L, k, np.zeros((len(L), LANES)))
+    factor(L, k)
     solve_lower(L, k, x)
     x += side_by_side(z, start, stop)
     solve_upper(L, k, x)
     unload(x, out, start, stop)
+
+
+def log_dets(L: Array, k: int) -> Array:
+    """log|L Lᵀ| (groups, LANES), from the reciprocals on the diagonal."""
+    r = np.arange(k)
+    logs: Array = -2.0 * np.log(L[:, r * (r + 3) // 2]).sum(axis=1)
+    return logs
 
 
 @fast
@@ -81,10 +87,10 @@ def unload(lanes, out, start, stop):
 
 
 @fast
-def factor(A, k, logs):
-    """A = L Lᵀ in place, the reciprocal of the diagonal stored on it; logs (groups, LANES)."""
+def factor(A, k):
+    """A = L Lᵀ in place, the reciprocal of the diagonal stored on it; NaN if not positive."""
     for g in range(A.shape[0]):
-        L, total = A[g], logs[g]
+        L = A[g]
         for r in range(k):
             tr = r * (r + 1) // 2
             for s in range(r + 1):
@@ -106,7 +112,6 @@ def factor(A, k, logs):
                         acc[t] *= own[t]
             pivot = L[tr + r]
             for t in range(len(pivot)):
-                total[t] += math.log(pivot[t]) if pivot[t] > 0.0 else math.nan
                 pivot[t] = 1.0 / math.sqrt(pivot[t]) if pivot[t] > 0.0 else math.nan
 
 

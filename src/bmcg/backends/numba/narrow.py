@@ -8,7 +8,6 @@ blocks stay in the cache; none is written.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from ...kernels import exact, fast
 from ..base import Array, SparseRows, Weights
 from ..packed import outer_packed
 from . import tables
+from .lanes import factor, solve_lower, solve_upper
 
 OverRows = Callable[[Callable[[int, int], Any], NDArray[np.int64]], list[Any]]
 
@@ -88,7 +88,8 @@ def draw_groups(W, Q, S, F, bias, tau, own, lam, z, out, start, stop):
     G_i = Σ_j w_ij s_j and h_i = Σ_j w_ij (x_ij − c_j) f_j: S (k(k+1)/2, n_other), F (k, n_other).
     """
     k, n, lanes = len(F), W.shape[1], W.shape[2]
-    A, x, T = np.empty((len(S), lanes)), np.empty((k, lanes)), np.empty((n, lanes))
+    L, X, T = np.empty((1, len(S), lanes)), np.empty((1, k, lanes)), np.empty((n, lanes))
+    A, x = L[0], X[0]
     for g in range(start, stop):
         count = min(lanes, len(out) - g * lanes)
         weights = W[g]
@@ -104,8 +105,15 @@ def draw_groups(W, Q, S, F, bias, tau, own, lam, z, out, start, stop):
                 pivot[b] += own[g * lanes + b] * lam[r]
             for b in range(count, lanes):
                 pivot[b] = 1.0
-        _factor(A, k)
-        _draw(A, k, x, z, out, g * lanes, count)
+        factor(L, k)
+        solve_lower(L, k, X)
+        for b in range(count):
+            for r in range(k):
+                x[r, b] += z[g * lanes + b, r]
+        solve_upper(L, k, X)
+        for b in range(count):
+            for r in range(k):
+                out[g * lanes + b, r] = x[r, b]
 
 
 @fast
@@ -129,59 +137,3 @@ def _sums(S, W, tau, out):
             j += 1
         for b in range(len(acc)):
             acc[b] *= tau
-
-
-@fast
-def _factor(L, k):
-    """L Lᵀ in place, reciprocals on the diagonal."""
-    for r in range(k):
-        tr = r * (r + 1) // 2
-        for s in range(r + 1):
-            ts, q, acc = s * (s + 1) // 2, 0, L[tr + s]
-            while q + 4 <= s:
-                a, b, c, d = L[tr + q], L[tr + q + 1], L[tr + q + 2], L[tr + q + 3]
-                e, f, u, v = L[ts + q], L[ts + q + 1], L[ts + q + 2], L[ts + q + 3]
-                for t in range(len(acc)):
-                    acc[t] -= (a[t] * e[t] + b[t] * f[t]) + (c[t] * u[t] + d[t] * v[t])
-                q += 4
-            while q < s:
-                a, e = L[tr + q], L[ts + q]
-                for t in range(len(acc)):
-                    acc[t] -= a[t] * e[t]
-                q += 1
-            own = L[ts + s]
-            if s < r:
-                for t in range(len(acc)):
-                    acc[t] *= own[t]
-        pivot = L[tr + r]
-        for t in range(len(pivot)):
-            pivot[t] = 1.0 / math.sqrt(pivot[t]) if pivot[t] > 0.0 else math.nan
-
-
-@fast
-def _draw(L, k, x, z, out, first, count):
-    """L⁻ᵀ (L⁻¹ x + z) into rows from the first on."""
-    for r in range(k):
-        tr, acc = r * (r + 1) // 2, x[r]
-        for s in range(r):
-            a, known = L[tr + s], x[s]
-            for t in range(len(acc)):
-                acc[t] -= a[t] * known[t]
-        own = L[tr + r]
-        for t in range(len(acc)):
-            acc[t] *= own[t]
-    for t in range(count):
-        for r in range(k):
-            x[r, t] += z[first + t, r]
-    for r in range(k - 1, -1, -1):
-        tr, known = r * (r + 1) // 2, x[r]
-        own = L[tr + r]
-        for t in range(len(known)):
-            known[t] *= own[t]
-        for s in range(r):
-            a, acc = L[tr + s], x[s]
-            for t in range(len(acc)):
-                acc[t] -= a[t] * known[t]
-    for t in range(count):
-        for r in range(k):
-            out[first + t, r] = x[r, t]
