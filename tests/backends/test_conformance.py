@@ -166,6 +166,24 @@ def test_long_rows_are_drawn_as_the_reference_draws_them(biased, weighted, densi
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_rows_with_few_entries_are_drawn_among_those_that_lack_few(biased):
+    rng = np.random.default_rng(8)
+    m, n, k = 6, 300, 6
+    V, z, own, lam = rng.normal(size=(n, k)), rng.normal(size=(m, k)), rng.random(m), rng.random(k)
+    seen = rng.random((m, n)) < np.array([0.95, 0.1, 0.9, 1.0, 0.0, 0.97])[:, None]
+    indptr = np.append(0, np.cumsum(seen.sum(axis=1))).astype(np.int64)
+    indices, x = np.nonzero(seen)[1].astype(np.int32), rng.normal(size=int(seen.sum()))
+    found = []
+    for backend in (NumbaBackend(1), Backend()):
+        on = SparseRows(indptr, indices, x, backend)
+        less = fewer(on, n)
+        assert less is not None
+        assert less.missing.tolist() == [True, False, True, True, False, True]
+        found.append(backend.draw_untied(on, V, biased, 0.7, own, lam, z, None))
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_of_narrow_tables_are_drawn_side_by_side(weighted, monkeypatch):
     """More than one group of them, with a row that is empty and entries that stand twice."""
